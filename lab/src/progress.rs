@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Progress on standard error: one line rewritten in place on a terminal, nothing elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+
+/// Says what is going on; safe to share between threads.
+pub struct Progress {
+    terminal: bool,
+    width: Mutex<usize>,
+}
+
+impl Progress {
+    /// Shows progress when standard error is a terminal.
+    pub fn new() -> Self {
+        Self { terminal: io::stderr().is_terminal(), width: Mutex::new(0) }
+    }
+
+    /// Replaces the current line. Errors in writing to a terminal are not worth stopping for.
+    pub fn set(&self, text: &str) {
+        if !self.terminal {
+            return;
+        }
+        let mut width = self.width.lock().unwrap_or_else(|e| e.into_inner());
+        let text: String = text.chars().take(99).collect();
+        let _ = write!(io::stderr(), "\r{text:<pad$}", pad = *width);
+        let _ = io::stderr().flush();
+        *width = text.chars().count();
+    }
+
+    /// Wipes the current line, so that a report can follow.
+    pub fn clear(&self) {
+        if !self.terminal {
+            return;
+        }
+        let mut width = self.width.lock().unwrap_or_else(|e| e.into_inner());
+        let _ = write!(io::stderr(), "\r{:pad$}\r", "", pad = *width);
+        let _ = io::stderr().flush();
+        *width = 0;
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
