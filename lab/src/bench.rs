@@ -21,11 +21,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::error::Failure;
+use crate::image;
 use crate::model::{Action, Mode, Step};
 use crate::words::{number, split, unknown};
 
 pub use figure::{details, fifo_p99_us, figure};
-pub use programs::find_program;
 
 /// Names of benches, as typed.
 pub const NAMES: &[&str] =
@@ -165,9 +165,10 @@ impl Bench {
         let Some((name, args)) = typed.split_first() else {
             return Err(Failure::usage("nothing after `--`: give a command to run in the guest"));
         };
-        let program = find_program(name).ok_or_else(|| {
-            Failure::usage(format!("command `{name}`: no such program on this machine"))
-        })?;
+        let program = image::find_program(name)?;
+        if !program.is_file() {
+            return Err(Failure::usage(format!("command `{name}`: no such program here")));
+        }
         let mut argv = vec![program.to_string_lossy().into_owned()];
         argv.extend_from_slice(args);
         Ok(Self { word: typed.join(" "), what: What::Command { argv }, program: Some(program) })

@@ -3,27 +3,16 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
 use crate::error::Failure;
-
-/// Finds a program as a shell would: by PATH, or as a path when there is a `/` in it. The result
-/// is absolute; symbolic links are left as they are, because some programs look at their name.
-pub fn find_program(name: &str) -> Option<PathBuf> {
-    if name.contains('/') {
-        return std::path::absolute(name).ok().filter(|p| executable(p));
-    }
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| executable(p))?;
-    std::path::absolute(found).ok()
-}
+use crate::image::find_program;
 
 /// A program that a distribution's package brings.
 pub fn find_packaged(name: &str, package: &str) -> Result<PathBuf> {
-    find_program(name).ok_or_else(|| {
+    find_program(name).map_err(|_| {
         Failure::machine(format!("{name} is not installed; it comes with the package {package}"))
     })
 }
@@ -32,7 +21,7 @@ pub fn find_packaged(name: &str, package: &str) -> Result<PathBuf> {
 /// running kernel, while any version will do in a guest.
 pub fn find_perf() -> Result<PathBuf> {
     let lib = Path::new("/usr/lib");
-    find_perf_in(find_program("perf"), lib).ok_or_else(|| {
+    find_perf_in(find_program("perf").ok(), lib).ok_or_else(|| {
         Failure::machine(
             "perf is not installed; it comes with the package linux-perf (Debian) or \
              linux-tools-generic (Ubuntu)",
@@ -69,10 +58,6 @@ fn start(path: &Path, bytes: u64) -> Option<Vec<u8>> {
     Some(head)
 }
 
-fn executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -103,15 +88,5 @@ mod tests {
         let perf = dir.path().join("perf");
         std::fs::write(&perf, b"\x7fELF").unwrap();
         assert_eq!(find_perf_in(Some(perf.clone()), dir.path()), Some(perf));
-    }
-
-    #[test]
-    fn folders_and_plain_files_are_no_programs() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("data");
-        std::fs::write(&file, "x").unwrap();
-        assert_eq!(find_program(file.to_str().unwrap()), None);
-        assert_eq!(find_program(dir.path().to_str().unwrap()), None);
-        assert!(find_program("sh").unwrap().is_absolute());
     }
 }
