@@ -27,7 +27,7 @@ use crate::report::{Document, KernelInfo, Shape};
 use crate::sched::{Program, Sched};
 
 use guests::Guests;
-use plan::{plan, Plan, Request, Unit};
+use plan::{plan, Plan, Request};
 use pool::boot_all;
 
 /// Columns when none are named.

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::{Document, KernelInfo};
-use crate::compare::{Comparison, Entry, Reading, Verdict};
+use crate::compare::{Comparison, Entry, Reading};
 use crate::model::{Mode, Status};
 use crate::stats::Summary;
 
