@@ -129,6 +129,7 @@ if ((${#packages[@]})); then
 	find_rust || cannot "no Rust from $rust_wanted on: install one (rustup.rs, or: $(rust_packages | xargs))"
 fi
 # The stamp's time is that of the start: what is edited while it builds is built next time.
+# That of its end tells our programs from those of a plain `cargo build`, whose bytes differ.
 mkdir -p "$root/target"
 touch "$stamp.new"
 cd "$root"
@@ -138,4 +139,5 @@ if ! cargo_run fetch --locked --target x86_64-unknown-linux-gnu --offline -q 2>/
 fi
 say 'building (the first time takes minutes, later ones seconds)'
 cargo_run build --release --locked --offline --workspace >&2 || exit 1
+touch "$stamp.end"
 mv "$stamp.new" "$stamp"
