@@ -5,28 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use scx_ballast::settings::Settings;
 
 use crate::error::Failure;
 use crate::model::GuestSched;
-use crate::words::{nearest, split, unknown};
-
-/// Switches of scx_ballast, each also with the prefix `NO_`.
-pub const FEATURES: &[&str] = &[
-    "STEAL",
-    "STEAL_LLC",
-    "STEAL_NUMA",
-    "SIS_LIMIT",
-    "SIS_ROTATE",
-    "SIS_CORE",
-    "SIS_PROP",
-    "REBASE",
-];
-
-/// Numbers of scx_ballast that `--set NAME=VALUE` takes.
-pub const TUNABLES: &[&str] = &["slice_us", "steal_node_limit", "preempt_us", "credit_us"];
-
-/// Named sets of features and tunables.
-pub const PRESETS: &[&str] = &["default"];
+use crate::words::{split, unknown};
 
 /// Names of schedulers; anything with a `/` in it is the path of a program.
 pub const NAMES: &[&str] = &["eevdf", "null", "ballast"];
@@ -72,7 +55,9 @@ impl Sched {
             "ballast" => {
                 let mut args = Vec::new();
                 for setting in settings {
-                    args.extend(["--set".to_owned(), ballast_setting(word, setting)?]);
+                    let known = Settings::default().apply(setting);
+                    known.map_err(|bad| Failure::usage(format!("`{word}`: {bad}")))?;
+                    args.extend(["--set".to_owned(), setting.to_owned()]);
                 }
                 Self::ours(word, ours, "scx_ballast", args)
             }
@@ -134,36 +119,6 @@ impl Sched {
     }
 }
 
-/// Checks one setting of `ballast` and returns what `--set` takes.
-fn ballast_setting(word: &str, setting: &str) -> Result<String> {
-    let bad_value = |what: &str| Failure::usage(format!("`{word}`: {setting}: {what}"));
-    match setting.split_once('=') {
-        Some(("preset", value)) if PRESETS.contains(&value) => {}
-        Some(("preset", value)) => return Err(unknown("preset", value, PRESETS)),
-        Some((name, value)) if TUNABLES.contains(&name) => {
-            value.parse::<u64>().map_err(|_| bad_value("takes a whole number"))?;
-        }
-        Some((name, _)) if FEATURES.contains(&name) => {
-            return Err(bad_value("a feature takes no value; write it alone or with NO_"));
-        }
-        Some((name, _)) => return Err(unknown("tunable", name, TUNABLES)),
-        None if TUNABLES.contains(&setting) => return Err(bad_value("needs a value, as in NAME=5")),
-        None => {
-            let name = setting.strip_prefix("NO_").unwrap_or(setting);
-            if !FEATURES.contains(&name) {
-                let near = nearest(name, FEATURES.iter().copied()).unwrap_or_default();
-                let no = if setting.starts_with("NO_") { "NO_" } else { "" };
-                return Err(Failure::usage(format!(
-                    "unknown feature `{setting}` of ballast: the nearest is `{no}{near}` \
-                     (valid: {}, each also with NO_)",
-                    FEATURES.join(" ")
-                )));
-            }
-        }
-    }
-    Ok(setting.to_owned())
-}
-
 /// CPUs of a hexadecimal mask, lowest first.
 fn mask_cpus(word: &str, mask: &str) -> Result<Vec<u32>> {
     let digits = mask.strip_prefix("0x").unwrap_or(mask);
@@ -208,12 +163,8 @@ mod tests {
     #[test]
     fn settings_become_arguments_in_order() {
         assert_eq!(
-            argv("ballast+NO_STEAL+slice_us=3000+preset=default"),
-            ["/bin/scx_ballast", "--set", "NO_STEAL", "--set", "slice_us=3000", "--set"]
-                .iter()
-                .map(|s| s.to_string())
-                .chain(["preset=default".to_owned()])
-                .collect::<Vec<_>>()
+            argv("ballast+NO_STEAL+slice_us=3000"),
+            ["/bin/scx_ballast", "--set", "NO_STEAL", "--set", "slice_us=3000"]
         );
         assert_eq!(argv("null"), ["/bin/scx_null"]);
         assert_eq!(argv("eevdf"), Vec::<String>::new());
@@ -245,13 +196,11 @@ mod tests {
         for (word, near) in [
             ("balast", "`ballast`"),
             ("EEVFD", "`eevdf`"),
-            ("ballast+NO_STAEL", "`NO_STEAL`"),
-            ("ballast+SIS_LIMT", "`SIS_LIMIT`"),
-            ("ballast+slice=3", "`slice_us`"),
-            ("ballast+preset=defualt", "`default`"),
-            ("ballast+slice_us=x", "whole number"),
-            ("ballast+slice_us", "needs a value"),
-            ("ballast+STEAL=1", "takes no value"),
+            ("ballast+NO_STAEL", "'STEAL'"),
+            ("ballast+SIS_LIMT", "'SIS_LIMIT'"),
+            ("ballast+slice=3", "'slice_us'"),
+            ("ballast+slice_us=x", "from 100 to"),
+            ("ballast+STEAL=1", "unknown tunable"),
             ("eevdf+STEAL", "taskset=HEXMASK"),
             ("eevdf+taskset=0", "mask"),
             ("eevdf+taskset=xyz", "mask"),

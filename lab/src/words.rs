@@ -3,39 +3,13 @@
 //! one that is not known.
 
 use anyhow::Result;
+use scx_ballast::settings::nearest;
 
 use crate::error::Failure;
 
-/// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`, ignoring case.
-pub fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().collect();
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    rows[0] = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
-/// The valid word that `word` most likely meant; the first of equals.
-pub fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    valid.into_iter().min_by_key(|v| distance(word, v))
-}
-
 /// An error for an unknown word: names it, the nearest valid one and all of them.
 pub fn unknown(what: &str, word: &str, valid: &[&str]) -> anyhow::Error {
-    let near = nearest(word, valid.iter().copied()).unwrap_or_default();
+    let near = nearest(word, valid.iter().copied());
     Failure::usage(format!(
         "unknown {what} `{word}`: the nearest is `{near}` (valid: {})",
         valid.join(" ")
@@ -66,18 +40,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distance_counts_single_edits() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("steal", "STEAL"), 0);
-        assert_eq!(distance("stael", "steal"), 1, "a swap of neighbours is one edit");
-        assert_eq!(distance("kitten", "sitting"), 3);
-    }
-
-    #[test]
-    fn nearest_prefers_the_first_of_equals() {
-        assert_eq!(nearest("hackbnech", ["pipe", "hackbench", "shares"]), Some("hackbench"));
-        assert_eq!(nearest("ab", ["aa", "bb"]), Some("aa"));
-        assert_eq!(nearest("x", []), None);
+    fn an_unknown_word_gets_one_line_with_the_nearest() {
+        let line = unknown("bench", "hackbnech", &["pipe", "hackbench"]).to_string();
+        assert_eq!(
+            line,
+            "unknown bench `hackbnech`: the nearest is `hackbench` (valid: pipe hackbench)"
+        );
     }
 
     #[test]
