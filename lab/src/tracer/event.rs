@@ -81,17 +81,13 @@ const MARKS: [&str; 4] =
 /// and are too short to hold one of [`MARKS`].
 pub fn parse_line(line: &str) -> Parsed {
     let line = line.trim_end_matches('\n');
-    if line.trim_start().starts_with('#') || line.trim().is_empty() {
-        return Parsed::Nothing;
+    match parse_event(line) {
+        Some(event) => Parsed::Event(event),
+        // Names are set to the right, so that none begins in the first column.
+        None if line.starts_with('#') || line.is_empty() => Parsed::Nothing,
+        None if line.starts_with("CPU:") && line.contains(" [LOST ") => Parsed::Lost,
+        None => Parsed::Odd,
     }
-    if line.starts_with("CPU:") {
-        return match line.contains(" [LOST ") {
-            true => Parsed::Lost,
-            // "##### CPU n buffer started ####" and its like.
-            false => Parsed::Odd,
-        };
-    }
-    parse_event(line).map_or(Parsed::Odd, Parsed::Event)
 }
 
 fn parse_event(line: &str) -> Option<Event> {

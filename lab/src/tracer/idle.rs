@@ -348,7 +348,7 @@ fn first_states(record: &Record) -> BTreeMap<u32, State> {
 fn wasted(cpu: &Cpu, at: u64, begin: u64) -> u64 {
     match cpu.idle_since {
         Some(since) if cpu.waiters > 0 => {
-            at.saturating_sub(begin.max(cpu.waiters_since).max(since + GRACE_NS))
+            at.saturating_sub(begin.max(cpu.waiters_since).max(since.saturating_add(GRACE_NS)))
         }
         _ => 0,
     }
