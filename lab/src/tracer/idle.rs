@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::allowed::Snapshot;
 use super::cpuset::CpuSet;
-use super::event::{Event, Kind, Leaves};
+use super::event::{Event, Kind};
 
 /// What an idle CPU may take to find work, in nanoseconds.
 pub const GRACE_NS: u64 = 20_000;
@@ -187,18 +187,12 @@ impl<'a> Sweep<'a> {
         let counts = u64::from(event.at_ns >= self.record.begin_ns);
         self.events += counts;
         match event.kind {
-            Kind::Switch { prev, leaves, next } => {
+            Kind::Switch { prev, runnable, next } => {
                 if prev == 0 {
                     self.end_idle(event.cpu, event.at_ns);
                 } else {
-                    match leaves {
-                        Leaves::Runnable => self.set_state(prev, State::Waiting, event.at_ns),
-                        Leaves::Blocked => self.set_state(prev, State::Asleep, event.at_ns),
-                        Leaves::Dead => {
-                            self.set_state(prev, State::Asleep, event.at_ns);
-                            self.tasks.remove(&prev);
-                        }
-                    }
+                    let state = if runnable { State::Waiting } else { State::Asleep };
+                    self.set_state(prev, state, event.at_ns);
                 }
                 if next == 0 {
                     self.begin_idle(event.cpu, event.at_ns);

@@ -7,17 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::allowed::{Snapshot, Thread};
 use super::cpuset::CpuSet;
-use super::event::{parse_line, Event, Kind, Leaves, Parsed};
+use super::event::{parse_line, Event, Kind, Parsed};
 use super::idle::{summarise, Record, Summary};
 use super::read_trace;
 
-const BLOCKED: Leaves = Leaves::Blocked;
-const RUNNABLE: Leaves = Leaves::Runnable;
-const DEAD: Leaves = Leaves::Dead;
+const BLOCKED: bool = false;
+const RUNNABLE: bool = true;
 
 /// Times in tests are microseconds.
-fn switch(at: u64, cpu: u32, prev: u32, leaves: Leaves, next: u32) -> Event {
-    Event { at_ns: at * 1000, cpu, kind: Kind::Switch { prev, leaves, next } }
+fn switch(at: u64, cpu: u32, prev: u32, runnable: bool, next: u32) -> Event {
+    Event { at_ns: at * 1000, cpu, kind: Kind::Switch { prev, runnable, next } }
 }
 
 fn wakeup(at: u64, pid: u32) -> Event {
@@ -202,7 +201,7 @@ fn a_new_task_may_run_where_its_parent_may() {
         switch(20, 1, 3, BLOCKED, 0),
         fork(100, 1, 2),
         switch(200, 0, 1, RUNNABLE, 2),
-        switch(300, 0, 2, DEAD, 1),
+        switch(300, 0, 2, BLOCKED, 1),
     ];
     let bound = [snapshot(0, &[(1, "0")])];
     assert_eq!(wasted(&sweep(&events, &bound, "0-1", 1000)), 0);
@@ -221,7 +220,7 @@ fn a_pid_used_again_is_another_task() {
         switch(10, 0, 5, BLOCKED, 1),
         switch(20, 1, 3, BLOCKED, 0),
         switch(50, 0, 1, RUNNABLE, 2),
-        switch(60, 0, 2, DEAD, 1),
+        switch(60, 0, 2, BLOCKED, 1),
         fork(100, 1, 2),
         switch(150, 0, 1, BLOCKED, 2),
     ];
@@ -289,7 +288,7 @@ impl Random {
 /// Events of a machine of four CPUs and eight tasks that does what it likes, and the time that
 /// it wastes, counted microsecond by microsecond. Task n may run where bits of `masks[n]` say.
 fn play(random: &mut Random, masks: &[u64; 9], end: u64) -> (Vec<Event>, u64) {
-    let mut events: Vec<Event> = (0..4).map(|cpu| switch(0, cpu, 99, DEAD, 0)).collect();
+    let mut events: Vec<Event> = (0..4).map(|cpu| switch(0, cpu, 99, BLOCKED, 0)).collect();
     let mut running = [0u32; 4];
     let mut idle_since = [0u64; 4];
     let mut waiting = BTreeSet::new();
@@ -308,17 +307,17 @@ fn play(random: &mut Random, masks: &[u64; 9], end: u64) -> (Vec<Event>, u64) {
             let fits = |&&pid: &&u32| masks[pid as usize] >> cpu & 1 != 0;
             let next = waiting.iter().find(fits).filter(|_| random.below(3) > 0);
             let next = next.copied().unwrap_or(0);
-            let leaves = if random.below(2) == 0 { RUNNABLE } else { BLOCKED };
+            let runnable = random.below(2) == 0;
             if prev != next {
                 waiting.remove(&next);
-                if prev != 0 && leaves == RUNNABLE {
+                if prev != 0 && runnable {
                     waiting.insert(prev);
                 }
                 if next == 0 {
                     idle_since[cpu] = now;
                 }
                 running[cpu] = next;
-                events.push(switch(now, cpu as u32, prev, leaves, next));
+                events.push(switch(now, cpu as u32, prev, runnable, next));
             }
         }
         for cpu in 0..4 {
@@ -390,7 +389,7 @@ fn names_of_tasks_may_hold_anything() {
     let line = "  a-7  [001] x-123     [002] d..2.    14.982710: sched_switch: \
                 prev_comm= prev_pid=1 x prev_pid=12 prev_prio=120 prev_state=R+ ==> \
                 next_comm=y next_pid=3 next_pid=13 next_prio=120\n";
-    let kind = Kind::Switch { prev: 12, leaves: RUNNABLE, next: 13 };
+    let kind = Kind::Switch { prev: 12, runnable: RUNNABLE, next: 13 };
     assert_eq!(parse_line(line), Parsed::Event(Event { at_ns: 14_982_710_000, cpu: 2, kind }));
     let line = "           #evil-9       [000] d..2.     1.000001: sched_wakeup_new: \
                 comm= pid=7 [LOST pid=10 prio=120 target_cpu=000";
@@ -400,22 +399,21 @@ fn names_of_tasks_may_hold_anything() {
 
 #[test]
 fn every_state_of_a_task_that_leaves_is_known() {
-    for (state, leaves) in [
+    for (state, runnable) in [
         ("R", RUNNABLE),
         ("R+", RUNNABLE),
         ("S", BLOCKED),
         ("D", BLOCKED),
         ("I", BLOCKED),
         ("S|N", BLOCKED),
-        ("X", DEAD),
-        ("Z", DEAD),
-        ("X|Z", DEAD),
+        ("X", BLOCKED),
+        ("Z", BLOCKED),
     ] {
         let line = format!(
             " <idle>-0 [003] d..2. 5.000000: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 \
              prev_state={state} ==> next_comm=b next_pid=2 next_prio=120"
         );
-        let kind = Kind::Switch { prev: 1, leaves, next: 2 };
+        let kind = Kind::Switch { prev: 1, runnable, next: 2 };
         let event = Event { at_ns: 5_000_000_000, cpu: 3, kind };
         assert_eq!(parse_line(&line), Parsed::Event(event), "{state}");
     }
@@ -439,6 +437,8 @@ fn broken_lines_are_counted_and_never_fatal() {
     ] {
         assert_eq!(parse_line(&whole.replace(from, to)), Parsed::Odd, "{from} -> {to}");
     }
+    let line = "           #evil-9       [000] d..2.     1.000001: sched_wakeup: comm=x";
+    assert_eq!(parse_line(line), Parsed::Odd);
     let text = "# tracer: nop\n\nCPU:3 [LOST 123 EVENTS]\nCPU:1 [LOST EVENTS]\nno event\n\
                 ##### CPU 2 buffer started ####\n \u{fffd}: sched_wakeup: \n";
     let trace = read_trace(text.as_bytes()).unwrap();
