@@ -215,6 +215,33 @@ fn a_new_task_may_run_where_its_parent_may() {
 }
 
 #[test]
+fn a_new_task_stays_within_the_cpus_of_the_bench() {
+    let events = [
+        switch(10, 0, 5, BLOCKED, 1),
+        switch(20, 1, 3, BLOCKED, 0),
+        fork(100, 1, 2),
+        switch(200, 0, 1, BLOCKED, 2),
+    ];
+    let confined = |bench, parent| {
+        let (snapshots, cpus, bench) = ([snapshot(0, &[(1, parent)])], set("0-1"), set(bench));
+        wasted(&summarise(&Record {
+            events: &events,
+            snapshots: &snapshots,
+            cpus: &cpus,
+            bench: &bench,
+            begin_ns: 0,
+            end_ns: 1_000_000,
+            lost: 0,
+            odd: 0,
+        }))
+    };
+    assert_eq!(confined("0", "0-1"), 0);
+    assert_eq!(confined("0-1", "0-1"), 100);
+    // A task that is bound elsewhere makes tasks that are bound there.
+    assert_eq!(confined("0", "1"), 100);
+}
+
+#[test]
 fn a_pid_used_again_is_another_task() {
     let events = [
         switch(10, 0, 5, BLOCKED, 1),
