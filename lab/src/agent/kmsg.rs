@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The kernel's own log: what in it is a complaint.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+
+use anyhow::{Context, Result};
+
+/// Text that only a complaint of the kernel's has.
+const COMPLAINTS: [&str; 17] = [
+    "WARNING: ",
+    "BUG: ",
+    "kernel BUG at",
+    "Oops: ",
+    "general protection fault",
+    "detected stall",
+    "self-detected stall",
+    "rcu_sched kthread starved",
+    "soft lockup",
+    "hard LOCKUP",
+    "blocked for more than",
+    "UBSAN: ",
+    "KASAN: ",
+    "INFO: possible",
+    "INFO: suspicious",
+    "Out of memory: ",
+    "Unable to handle",
+];
+/// More lines than these add nothing.
+const SHOWN: usize = 20;
+
+/// All messages of the kernel's log, in order.
+pub fn read_all() -> Result<Vec<String>> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/kmsg")
+        .context("/dev/kmsg: cannot read the kernel's log")?;
+    let mut messages = Vec::new();
+    let mut record = [0; 8192];
+    loop {
+        match file.read(&mut record) {
+            Ok(n) => messages.extend(message(&String::from_utf8_lossy(&record[..n]))),
+            // overwritten while it was read: the next read goes on with what is left
+            Err(e) if e.raw_os_error() == Some(libc::EPIPE) => (),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(messages),
+            Err(e) => return Err(e).context("/dev/kmsg: cannot read the kernel's log"),
+        }
+    }
+}
+
+/// The text of one record: `priority,number,time,flags;text\n key=value\n…`.
+fn message(record: &str) -> Option<String> {
+    let (_, text) = record.split_once(';')?;
+    Some(text.lines().next().unwrap_or_default().to_string())
+}
+
+/// The messages that are complaints; a scheduler's ejection is one.
+pub fn warnings(messages: &[String]) -> Vec<String> {
+    let complaint = |m: &&String| COMPLAINTS.iter().any(|c| m.contains(c)) || is_ejection(m);
+    messages.iter().filter(complaint).take(SHOWN).cloned().collect()
+}
+
+/// What the kernel said of sched_ext, newest last.
+pub fn of_sched_ext(messages: &[String]) -> Vec<String> {
+    messages.iter().filter(|m| m.contains("sched_ext: ")).cloned().collect()
+}
+
+/// `sched_ext: BPF scheduler "x" disabled (runtime error)`, but not `(unregistered from …)`.
+fn is_ejection(message: &str) -> bool {
+    message.contains("sched_ext: ")
+        && message.contains(" disabled (")
+        && !message.contains("(unregistered from")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
+    use super::*;
+
+    #[test]
+    fn records_are_taken_apart() {
+        let record = "6,339,5140900,-;NET: Registered\n SUBSYSTEM=net\n DEVICE=+net:lo\n";
+        assert_eq!(message(record).unwrap(), "NET: Registered");
+        assert_eq!(message("4,1,2,-;\n").unwrap(), "");
+        assert_eq!(message("nothing"), None);
+    }
+
+    #[test]
+    fn complaints_are_told_from_talk() {
+        let log: Vec<String> = [
+            "sched_ext: BPF scheduler \"ballast\" enabled",
+            "sched_ext: BPF scheduler \"ballast\" disabled (unregistered from user space)",
+            "clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable",
+            "Warning: unsupported option",
+            "WARNING: CPU: 1 PID: 77 at kernel/sched/ext.c:2000 task_tick_scx+0x1/0x2",
+            "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+            "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [hackbench:90]",
+            "sched_ext: BPF scheduler \"ballast\" disabled (runtime error)",
+            "INFO: task hackbench:12 blocked for more than 120 seconds.",
+        ]
+        .map(String::from)
+        .into();
+        assert_eq!(warnings(&log), log[4..]);
+        assert_eq!(of_sched_ext(&log).len(), 3);
+        let flood = vec![log[4].clone(); 100];
+        assert_eq!(warnings(&flood).len(), SHOWN);
+    }
+}

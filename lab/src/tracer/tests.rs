@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a CPU and its running task do to the clocks, and what a CPU does when it goes idle.
+ */
+#ifndef BALLAST_CPU_H
+#define BALLAST_CPU_H
+
+static __always_inline struct ballast_cpu *cpu_state(u32 cpu)
+{
+	if (cpu >= POLICY_MAX_CPUS)
+		return NULL;
+	return &ballast.cpu[cpu];
+}
+
+static __always_inline u32 features(void)
+{
+	return shared_read(&ballast.policy.features);
+}
+
+/* Counts one on the CPU that decides; counters are never shared. */
+#define count(c, what) ((void)((c)->n.what++))
+
+static __always_inline u32 task_weight(const struct task_struct *p)
+{
+	if (p->policy == SCHED_IDLE)
+		return VTIME_WEIGHT_IDLE;
+	return p->static_prio - 100;
+}
+
+/*
+ * Pinned: thieves have no use for it. One whose migration is disabled is pinned for now; this
+ * program itself disables migration of the current task, hence the 1.
+ */
+static __always_inline bool task_is_pinned(const struct task_struct *p)
+{
+	if (p->nr_cpus_allowed == 1)
+		return true;
+	if (!p->migration_disabled)
+		return false;
+	return p->migration_disabled > 1 ||
+	       (u64)p != (u64)bpf_get_current_task();
+}
+
+/*
+ * @p is on @cpu now: returns its vtime there, and stores it if it had to change.
+ *
+ * 1. At home: bounded below by the sleeper's credit, no more.
+ * 2. From another CPU: the lag that it had against that CPU's clock, bounded the same way, against
+ *    this CPU's clock. The other clock may move on meanwhile; that is the other CPU's time.
+ * 3. Count an arrival whose lag differs from the one it left with by more than a slice.
+ */
+static __always_inline u64 time_arrive(struct task_struct *p, struct ballast_cpu *c, u32 cpu)
+{
+	u64 word = p->scx.dsq_vtime;
+	u64 credit = shared_read(&ballast.tunables.credit_ns);
+	u32 home = vtime_home(word);
+	u64 clock = shared_read(&c->clock);
+	struct ballast_cpu *h = c;
+	u64 arrived;
+	s64 lag, change;
+
+	if (home != cpu && !(h = cpu_state(home)))
+		h = c;
+	lag = vtime_lag(word, h == c ? clock : shared_read(&h->clock), credit);
+	if (home == cpu) {
+		arrived = vtime_with_home(clock + lag, cpu);
+		if (lag == (s64)(word - clock))
+			return word;
+		task_set_vtime(p, arrived);
+		return arrived;
+	}
+
+	arrived = features() & BALLAST_REBASE ? clock + lag : word;
+	arrived = vtime_with_home(arrived, cpu);
+	task_set_vtime(p, arrived);
+	count(c, moves);
+	change = (s64)(arrived - clock) - lag;
+	if (change < 0)
+		change = -change;
+	if ((u64)change >> VTIME_HOME_BITS > shared_read(&ballast.tunables.slice_ns))
+		count(c, rebase_violations);
+	return arrived;
+}
+
+/* @p begins a turn with this vtime: the clock follows, and wakees measure themselves against it. */
+static __always_inline void time_turn(const struct task_struct *p, struct ballast_cpu *c, u64 vtime)
+{
+	if (vtime_before(shared_read(&c->clock), vtime))
+		shared_write(&c->clock, vtime & ~VTIME_HOME_MASK);
+	c->running_exec = p->se.sum_exec_runtime;
+	shared_write(&c->running_vtime, vtime);
+}
+
+/* @p starts to run on @cpu, its own. */
+static __always_inline void time_start(struct task_struct *p, struct ballast_cpu *c, u32 cpu)
+{
+	time_turn(p, c, time_arrive(p, c, cpu));
+	shared_write(&c->running_since, scx_bpf_now());
+	shared_write(&c->preempting, 0);
+	shared_write(&c->running, 1);
+}
+
+/* The vtime of the running task @p now: what it started with and what it has run since. */
+static __always_inline u64 time_now(const struct task_struct *p, const struct ballast_cpu *c)
+{
+	return vtime_after(p->scx.dsq_vtime,
+			   vtime_cost(p->se.sum_exec_runtime - c->running_exec, task_weight(p)));
+}
+
+/* @p stops running: charged for what it ran. */
+static __always_inline void time_stop(struct task_struct *p, struct ballast_cpu *c)
+{
+	task_set_vtime(p, time_now(p, c));
+	shared_write(&c->running, 0);
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What runs next on a CPU: the earliest of its own, else a task of another CPU, else what ran.
+ */
+#ifndef BALLAST_NEXT_H
+#define BALLAST_NEXT_H
+
+#define SCX_TASK_QUEUED 1
+
+/* Host call of policy/steal.h. The generation is read before the queue: see queue.h. */
+static bool policy_take(void *ctx, u32 dst_cpu, u32 src_cpu)
+{
+	struct ballast_cpu *dst = cpu_state(dst_cpu), *src = cpu_state(src_cpu);
+
+	if (!dst || !src)
+		return false;
+	if (scx_bpf_dsq_nr_queued(stealable_dsq(src_cpu)) &&
+	    queue_move_to_local(stealable_dsq(src_cpu))) {
+		count(dst, steals);
+		return true;
+	}
+	count(dst, misses);
+	return false;
+}
+
+/* The running task gets another turn; charged now, so that its vtime and the clock keep up. */
+static __always_inline bool next_keep(struct ballast_cpu *c, struct task_struct *prev, u64 vtime)
+{
+	count(c, kept);
+	task_set_vtime(prev, vtime);
+	time_turn(prev, c, vtime);
+	task_set_slice(prev, slice_ns());
+	return true;
+}
+
+/*
+ * The earliest of the CPU's own: the heads of its two queues and @prev if it wants to go on.
+ * Heads are only compared when there is something to compare. Returns true if something will run.
+ *
+ * Only the owner clears the CPU's overload bit, under its run-queue lock, as the sets are.
+ */
+static __always_inline bool next_own(struct ballast_cpu *c, u32 cpu, struct task_struct *prev)
+{
+	s32 stealable = scx_bpf_dsq_nr_queued(stealable_dsq(cpu));
+	s32 pinned = scx_bpf_dsq_nr_queued(pinned_dsq(cpu));
+	bool runnable = prev && (prev->scx.flags & SCX_TASK_QUEUED);
+	bool take_pinned = pinned > 0;
+	u64 now = runnable ? time_now(prev, c) : 0;
+	u64 vtime = 0, other = 0;
+
+	if (stealable <= 0)
+		policy_overload_clear(&ballast.policy, &ballast.policy.overloaded, cpu);
+	if (stealable <= 0 && pinned <= 0)
+		return runnable && next_keep(c, prev, now);
+
+	if (runnable || (stealable > 0 && pinned > 0)) {
+		bool any = stealable > 0 && queue_head(stealable_dsq(cpu), &vtime);
+
+		take_pinned = pinned > 0 && queue_head(pinned_dsq(cpu), &other) &&
+			      (!any || vtime_before(other, vtime));
+		if (take_pinned)
+			vtime = other;
+		if (runnable && (any || take_pinned) && vtime_before(now, vtime))
+			return next_keep(c, prev, now);
+	}
+	if (!queue_move_to_local(take_pinned ? pinned_dsq(cpu) : stealable_dsq(cpu)))
+		return false;
+	count(c, own);
+	if (!take_pinned && stealable == 1)
+		policy_overload_clear(&ballast.policy, &ballast.policy.overloaded, cpu);
+	return true;
+}
+
+/* Nothing of its own: takes one task from a CPU that has too many. */
+static __always_inline bool next_steal(struct ballast_cpu *c, u32 cpu)
+{
+	if (!(features() & POLICY_STEAL))
+		return false;
+	c->scanned = queue_generations(cpu, false);
+	return policy_steal(&ballast.policy, &ballast.policy.overloaded, cpu, ~0ULL, NULL) !=
+	       POLICY_NONE;
+}
+
+#endif
