@@ -49,6 +49,16 @@
 #endif
 
 /*
+ * Said of an index that was just found in range. Without it clang computes the address before the
+ * test, and the BPF verifier, which follows registers, refuses the access.
+ */
+#ifdef __bpf__
+#define POLICY_IN_RANGE(i)	asm volatile("" : "+r"(i))
+#else
+#define POLICY_IN_RANGE(i)	((void)0)
+#endif
+
+/*
  * Features: bits of struct policy's features. Bits 16 to 31 are the includer's own.
  * STEAL*: steal.h. SIS_*: idle.h.
  */

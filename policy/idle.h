@@ -90,21 +90,20 @@ POLICY_FN u32 policy_idle_budget(u32 features, u32 span, u32 siblings, u64 avg_i
 POLICY_FN u32 policy_scan_cpus(const struct policy_topology *t, const struct policy_span *span,
 			       u32 *next_cpu, u32 start, u32 budget, void *ctx)
 {
-	u32 e = policy_span_from(span, ctx, start);
 	u32 nr = span->nr;
-	u32 i, cpu;
+	u32 i, cpu, e = start;
 
 	policy_for(i, 0, nr) {
+		e = policy_span_turn(span, ctx, start, e, i);
 		cpu = policy_cpu_at(t, e);
 		if (cpu == POLICY_NONE)
 			break;
 		if (next_cpu)
 			shared_write(next_cpu, cpu);
-		if (!--budget)
+		if (i + 1 >= budget)
 			break;
 		if (policy_allowed(ctx, cpu) && policy_claim_idle(ctx, cpu))
 			return cpu;
-		e = policy_span_from(span, ctx, e + 1);
 	}
 	return POLICY_NONE;
 }
@@ -116,17 +115,16 @@ POLICY_FN u32 policy_scan_cpus(const struct policy_topology *t, const struct pol
 POLICY_FN u32 policy_scan_cores(const struct policy_topology *t, const struct policy_span *span,
 				u32 start, void *ctx)
 {
-	u32 e = policy_span_from(span, ctx, start);
 	u32 seen = POLICY_NONE;
 	u32 nr = span->nr;
-	u32 i, cpu, core;
+	u32 i, cpu, core, e = start;
 
 	policy_for(i, 0, nr) {
+		e = policy_span_turn(span, ctx, start, e, i);
 		cpu = policy_cpu_at(t, e);
 		if (cpu == POLICY_NONE)
 			break;
 		core = policy_core(t, cpu);
-		e = policy_span_from(span, ctx, e + 1);
 		if (core == seen || !policy_allowed(ctx, cpu))
 			continue;
 		seen = core;

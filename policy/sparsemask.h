@@ -28,6 +28,7 @@ POLICY_FN struct policy_mask_line *policy_mask_line(struct policy_mask *m, u32 l
 {
 	if (line >= POLICY_MASK_LINES)
 		return POLICY_NULL;
+	POLICY_IN_RANGE(line);
 	return &m->line[line];
 }
 
@@ -83,115 +84,115 @@ POLICY_FN bool policy_mask_clear(struct policy_mask *m, u32 density, u32 e)
  * first and ending below origin:
  *
  *	policy_visit_begin(&v, mask, density, first, end, origin);
- *	policy_for(i, 0, policy_visit_steps(first, end)) {
- *		if (policy_visit_done(&v))
- *			break;
- *		e = policy_visit_step(&v, mask);
- *		if (e == POLICY_NONE)
- *			continue;
- *		...
+ *	policy_for(i, 0, v.turns) {
+ *		policy_visit_line(&v, mask, i);
+ *		policy_for(j, 0, 1U << density) {
+ *			if (!v.word)
+ *				break;
+ *			e = policy_visit_next(&v, mask);
+ *			if (e == POLICY_NONE)
+ *				continue;
+ *			...
+ *		}
  *	}
  *
  * Every bit that stays set is delivered exactly once, whether or not origin's is set. Each line is
- * read once, that of origin too: its bits below origin are kept aside until the end. A bit that is
- * not delivered straight after its line was read is tested again, because the caller may have spent
- * microseconds on the one before it.
+ * read once, that of origin too: its bits below origin are kept aside until the last turn. A bit
+ * that is not delivered straight after its line was read is tested again, because the caller may
+ * have spent microseconds on the one before it.
+ *
+ * The line is computed from the turn, not carried along: the BPF verifier then sees the same state
+ * in every turn, and follows one.
  */
 struct policy_visit {
 	u64 word;	/* bits of the present line still to be delivered */
-	u64 low;	/* bits of origin's line below origin, kept for the end */
+	u64 low;	/* bits of origin's line below origin, kept for the last turn */
 	u32 density;	/* bits */
-	u32 first;
-	u32 end;
-	u32 origin;
-	u32 line;	/* the present line */
-	u32 lines_left;	/* lines still to be read */
+	u32 first;	/* line */
+	u32 lines;	/* lines of the range */
+	u32 origin;	/* line */
+	u32 turns;	/* lines, and one more if some of origin's bits were kept; 0: nothing there */
+	u32 base;	/* element of bit 0 of the present line */
+	u64 head;	/* the bits of the first line that belong to the range */
+	u64 tail;	/* those of the last line */
 	bool fresh;	/* nothing was delivered since the present line was read */
 };
 
-/* The bits of one line that belong to the visit's range. */
-POLICY_FN u64 policy_visit_range(const struct policy_visit *v, u32 line)
+/* Read one line: the bits of it that are set and belong to the range. */
+POLICY_FN u64 policy_visit_read(struct policy_visit *v, struct policy_mask *m, u32 line)
 {
-	u32 top = (1U << v->density) - 1;
-	u32 lo = line == v->first >> v->density ? v->first & top : 0;
-	u32 hi = line == (v->end - 1) >> v->density ? (v->end - 1) & top : top;
+	struct policy_mask_line *l = policy_mask_line(m, line);
+	u64 word = l ? shared_read(&l->word) : 0;
 
-	return (~0ULL << lo) & (~0ULL >> (63 - hi));
-}
-
-POLICY_FN void policy_visit_read(struct policy_visit *v, struct policy_mask *m)
-{
-	struct policy_mask_line *l = policy_mask_line(m, v->line);
-
-	v->word = l ? shared_read(&l->word) & policy_visit_range(v, v->line) : 0;
+	if (line == v->first)
+		word &= v->head;
+	if (line == v->first + v->lines - 1)
+		word &= v->tail;
+	v->base = line << v->density;
 	v->fresh = true;
+	return word;
 }
 
-/* Begin a visit; an empty range or an origin outside of it gives an empty visit. */
+/* Begin a visit; an empty range, or an origin outside of it, gives no turns. */
 POLICY_FN void policy_visit_begin(struct policy_visit *v, struct policy_mask *m, u32 density,
 				  u32 first, u32 end, u32 origin)
 {
 	u64 below = policy_mask_bit(density, origin) - 1;
+	u64 word;
 
-	v->word = 0;
-	v->low = 0;
-	v->density = density;
-	v->first = first;
-	v->end = end;
-	v->origin = origin;
-	v->line = origin >> density;
-	v->lines_left = 0;
-	v->fresh = false;
+	v->turns = 0;
 	if (origin < first || origin >= end)
 		return;
 
-	v->lines_left = ((end - 1) >> density) - (first >> density);
-	policy_visit_read(v, m);
-	v->low = v->word & below;
-	v->word &= ~below;
-}
+	v->density = density;
+	v->first = first >> density;
+	v->lines = ((end - 1) >> density) - v->first + 1;
+	v->origin = origin >> density;
+	v->head = ~(policy_mask_bit(density, first) - 1);
+	v->tail = policy_mask_bit(density, end - 1);
+	v->tail |= v->tail - 1;
 
-/* Steps that the longest visit takes: each consumes a bit or a line without one; one for low. */
-POLICY_FN u32 policy_visit_steps(u32 first, u32 end)
-{
-	return end - first + 1;
-}
-
-/* Return true if nothing is left to deliver. */
-POLICY_FN bool policy_visit_done(const struct policy_visit *v)
-{
-	return !v->word && !v->lines_left && !v->low;
+	word = policy_visit_read(v, m, v->origin);
+	v->low = word & below;
+	v->word = word & ~below;
+	if (word || v->lines > 1)
+		v->turns = v->lines + (v->low != 0);
 }
 
 /*
- * One step: the next element whose bit is set, or POLICY_NONE if this step found none.
+ * Turn i:
  *
- * 1. Nothing left of the present line: read the next one, wrapping to the first.
- * 2. No line left: what lies below origin in its own line, and that is the end.
- * 3. Deliver the lowest bit, unless it has been cleared since its line was read.
+ * 0. The origin's line, which policy_visit_begin() has read.
+ * 1. The lines after it, wrapping to the first: read.
+ * 2. In the last turn what was kept of the origin's line.
  */
-POLICY_FN u32 policy_visit_step(struct policy_visit *v, struct policy_mask *m)
+POLICY_FN void policy_visit_line(struct policy_visit *v, struct policy_mask *m, u32 i)
 {
-	bool fresh;
-	u32 e;
+	u32 line = v->origin + i;
 
-	if (!v->word && v->lines_left) {
-		v->lines_left--;
-		v->line = v->line == (v->end - 1) >> v->density ? v->first >> v->density
-								: v->line + 1;
-		policy_visit_read(v, m);
-	} else if (!v->word) {
-		v->line = v->origin >> v->density;
+	if (!i)
+		return;
+	if (i == v->lines) {
 		v->word = v->low;
-		v->low = 0;
+		v->base = v->origin << v->density;
 		v->fresh = false;
+		return;
 	}
-	if (!v->word)
-		return POLICY_NONE;
+	if (line >= v->first + v->lines)
+		line -= v->lines;
+	v->word = policy_visit_read(v, m, line);
+}
 
-	e = (v->line << v->density) + (u32)__builtin_ctzll(v->word);
+/*
+ * Deliver the lowest bit left of the present line, of which there is one: its element, or
+ * POLICY_NONE if it has been cleared since the line was read.
+ */
+POLICY_FN u32 policy_visit_next(struct policy_visit *v, struct policy_mask *m)
+{
+	u32 e = v->base + (u32)__builtin_ctzll(v->word);
+	bool fresh = v->fresh;
+
 	v->word &= v->word - 1;
-	fresh = v->fresh;
 	v->fresh = false;
 	return fresh || policy_mask_test(m, v->density, e) ? e : POLICY_NONE;
 }

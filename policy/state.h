@@ -12,7 +12,7 @@
 struct policy_cpu_state {
 	/*
 	 * Shared, racy by design: the CPU where the next search for this target begins, POLICY_NONE
-	 * before the first. Any value is safe (zeroed memory too): see policy_span_from().
+	 * before the first. Any value is safe (zeroed memory too): see policy_span_turn().
 	 */
 	u32 next_cpu;
 } POLICY_LINE;
@@ -37,6 +37,7 @@ POLICY_FN struct policy_cpu_state *policy_cpu_state(struct policy *p, u32 cpu)
 {
 	if (cpu >= POLICY_MAX_CPUS)
 		return POLICY_NULL;
+	POLICY_IN_RANGE(cpu);
 	return &p->cpu_state[cpu];
 }
 
@@ -44,6 +45,7 @@ POLICY_FN struct policy_llc_state *policy_llc_state(struct policy *p, u32 llc)
 {
 	if (llc >= POLICY_MAX_LLCS)
 		return POLICY_NULL;
+	POLICY_IN_RANGE(llc);
 	return &p->llc_state[llc];
 }
 

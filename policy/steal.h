@@ -47,22 +47,27 @@ POLICY_FN u32 policy_steal_circle(const struct policy_topology *t, struct policy
 				  u32 density, const struct policy_span *span, u32 origin,
 				  u32 dst_cpu, void *ctx)
 {
-	u32 steps = policy_visit_steps(span->first, span->end);
+	u32 bits = 1U << density;
 	struct policy_visit v;
-	u32 i, e, src_cpu;
+	u32 i, j, e, src_cpu;
 
 	policy_visit_begin(&v, m, density, span->first, span->end, origin);
-	if (policy_visit_done(&v))
+	if (!v.turns)
 		return POLICY_NONE;
-	policy_for(i, 0, steps) {
-		if (policy_visit_done(&v))
-			break;
-		e = policy_visit_step(&v, m);
-		if (e == POLICY_NONE)
+	policy_for(i, 0, v.turns) {
+		policy_visit_line(&v, m, i);
+		if (!v.word)
 			continue;
-		src_cpu = policy_steal_from(t, e, dst_cpu, ctx);
-		if (src_cpu != POLICY_NONE)
-			return src_cpu;
+		policy_for(j, 0, bits) {
+			if (!v.word)
+				break;
+			e = policy_visit_next(&v, m);
+			if (e == POLICY_NONE)
+				continue;
+			src_cpu = policy_steal_from(t, e, dst_cpu, ctx);
+			if (src_cpu != POLICY_NONE)
+				return src_cpu;
+		}
 	}
 	return POLICY_NONE;
 }
@@ -145,8 +150,8 @@ POLICY_FN void policy_steal_range(const struct policy_topology *t, const struct 
 
 	range->first = 0;
 	range->end = 0;
-	if (n && k >= 2)
-		n = k - 2 < POLICY_MAX_NODES ? policy_node(t, n->near[k - 2]) : POLICY_NULL;
+	if (k >= 2)
+		n = policy_node(t, policy_near(n, k - 2));
 	if (n) {
 		range->first = k == 0 ? (own->first + own->nr + top) & ~top : n->first;
 		range->end = k == 1 ? own->first : n->end;

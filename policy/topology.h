@@ -73,7 +73,7 @@ struct policy_span {
 
 #ifdef POLICY_IDENTITY
 
-/* Host call: the first CPU of the caller's span at or after cpu, wrapping round to the lowest. */
+/* Host call: the first CPU of the caller's span at or after cpu, any u32, wrapping to the lowest. */
 static u32 policy_span_at(void *ctx, u32 cpu);
 
 /* Host call: the i-th thread of the core of cpu, cpu itself among them, POLICY_NONE past the last. */
@@ -107,11 +107,11 @@ POLICY_FN u32 policy_sibling(const struct policy_topology *t, void *ctx, u32 cpu
 	return policy_sibling_at(ctx, cpu, i);
 }
 
-/* The first element of the span at or after e, wrapping: so any e, stale or foreign, will do. */
-POLICY_FN u32 policy_span_from(const struct policy_span *span, void *ctx, u32 e)
+/* The span's element of turn i, circularly from the first one at or after start; e: the last one. */
+POLICY_FN u32 policy_span_turn(const struct policy_span *span, void *ctx, u32 start, u32 e, u32 i)
 {
 	(void)span;
-	return policy_span_at(ctx, e);
+	return policy_span_at(ctx, i ? e + 1 : start);
 }
 
 #else /* positions */
@@ -121,6 +121,7 @@ POLICY_FN const struct policy_cpu *policy_cpu(const struct policy_topology *t, u
 {
 	if (cpu >= POLICY_MAX_CPUS)
 		return POLICY_NULL;
+	POLICY_IN_RANGE(cpu);
 	return &t->cpu[cpu];
 }
 
@@ -128,6 +129,7 @@ POLICY_FN const struct policy_llc *policy_llc(const struct policy_topology *t, u
 {
 	if (llc >= POLICY_MAX_LLCS)
 		return POLICY_NULL;
+	POLICY_IN_RANGE(llc);
 	return &t->llc[llc];
 }
 
@@ -135,7 +137,17 @@ POLICY_FN const struct policy_node *policy_node(const struct policy_topology *t,
 {
 	if (node >= POLICY_MAX_NODES)
 		return POLICY_NULL;
+	POLICY_IN_RANGE(node);
 	return &t->node[node];
+}
+
+/* The k-th nearest other node. */
+POLICY_FN u32 policy_near(const struct policy_node *n, u32 k)
+{
+	if (!n || k >= POLICY_MAX_NODES)
+		return POLICY_NONE;
+	POLICY_IN_RANGE(k);
+	return n->near[k];
 }
 
 /* The CPU at an element; POLICY_NONE at padding. */
@@ -143,6 +155,7 @@ POLICY_FN u32 policy_cpu_at(const struct policy_topology *t, u32 e)
 {
 	if (e >= POLICY_MAX_POS)
 		return POLICY_NONE;
+	POLICY_IN_RANGE(e);
 	return t->cpu_at[e];
 }
 
@@ -173,11 +186,18 @@ POLICY_FN u32 policy_sibling(const struct policy_topology *t, void *ctx, u32 cpu
 	return c->core + i;
 }
 
-/* The first element of the span at or after e, wrapping: so any e, stale or foreign, will do. */
-POLICY_FN u32 policy_span_from(const struct policy_span *span, void *ctx, u32 e)
+/*
+ * The span's element of turn i, circularly from the first one at or after start. Any start, stale
+ * or foreign, will do: outside of the span it wraps to the first. Computed from the turn and not
+ * from the last element e, for the verifier's sake: see struct policy_visit.
+ */
+POLICY_FN u32 policy_span_turn(const struct policy_span *span, void *ctx, u32 start, u32 e, u32 i)
 {
+	u32 at = (start >= span->first && start < span->end ? start : span->first) + i;
+
 	(void)ctx;
-	return e >= span->first && e < span->end ? e : span->first;
+	(void)e;
+	return at < span->end ? at : at - span->nr;
 }
 
 #endif

@@ -9,6 +9,7 @@ static __always_inline struct ballast_cpu *cpu_state(u32 cpu)
 {
 	if (cpu >= POLICY_MAX_CPUS)
 		return NULL;
+	POLICY_IN_RANGE(cpu);
 	return &ballast.cpu[cpu];
 }
 

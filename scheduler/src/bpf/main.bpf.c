@@ -122,7 +122,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(ballast_init)
 	const struct policy_topology *t = &ballast.policy.topology;
 	u32 pos;
 
-	bpf_for(pos, 0, t->nr_pos) {
+	policy_for(pos, 0, t->nr_pos) {
 		u32 cpu = policy_cpu_at(t, pos);
 		s32 node, err;
 

@@ -84,23 +84,29 @@ static __always_inline bool queue_head(u64 dsq, u64 *vtime)
 static __always_inline u64 queue_generations(u32 self, bool kick)
 {
 	struct policy *policy = &ballast.policy;
+	const struct policy_topology *t = &policy->topology;
+	u32 bits = 1U << t->density;
 	struct policy_visit v;
-	u32 end = policy->topology.nr_pos, i, cpu;
 	u64 sum = 0;
+	u32 i, j;
 
-	policy_visit_begin(&v, &policy->overloaded, policy->topology.density, 0, end, 0);
-	policy_for(i, 0, policy_visit_steps(0, end)) {
-		struct ballast_cpu *c;
+	policy_visit_begin(&v, &policy->overloaded, t->density, 0, t->nr_pos, 0);
+	policy_for(i, 0, v.turns) {
+		policy_visit_line(&v, &policy->overloaded, i);
+		policy_for(j, 0, bits) {
+			struct ballast_cpu *c;
+			u32 cpu;
 
-		if (policy_visit_done(&v))
-			break;
-		cpu = policy_cpu_at(&policy->topology, policy_visit_step(&v, &policy->overloaded));
-		c = cpu_state(cpu);
-		if (!c || cpu == self)
-			continue;
-		sum += shared_read(&c->generation);
-		if (kick)
-			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+			if (!v.word)
+				break;
+			cpu = policy_cpu_at(t, policy_visit_next(&v, &policy->overloaded));
+			c = cpu_state(cpu);
+			if (!c || cpu == self)
+				continue;
+			sum += shared_read(&c->generation);
+			if (kick)
+				scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		}
 	}
 	return sum;
 }
