@@ -21,6 +21,16 @@ fn clang() -> PathBuf {
         .into()
 }
 
+/// From 0.191 on the static libelf calls zstd, and no crate that we use says so to the linker. As a
+/// plain argument the library comes after libelf, where it must stand.
+fn link_zstd() {
+    let found = Command::new("cc").arg("-print-file-name=libzstd.a").output();
+    let path = found.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+    if let Some(path) = path.ok().filter(|p| Path::new(p).is_absolute()) {
+        println!("cargo:rustc-link-arg={path}");
+    }
+}
+
 fn main() -> Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").context("cargo sets it")?);
@@ -46,6 +56,7 @@ fn main() -> Result<()> {
     }
     let target = env::var("TARGET").context("cargo sets TARGET")?.replace('-', "_");
     println!("cargo:rustc-env=BALLAST_TARGET={target}");
+    link_zstd();
     println!("cargo:rerun-if-changed=src/bpf");
     println!("cargo:rerun-if-changed={}", policy.display());
     Ok(())
