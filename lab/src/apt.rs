@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Kernel packages through apt, with a state of its own: the system's sources, lists and packages
-//! are neither read from nor written to, and nothing is installed.
+//! Kernel packages through apt, with a state of its own. Of the system's apt only the mirror's
+//! address and settings such as a proxy are read; nothing of it is written, nothing is installed.
 //!
 //! The folder holds `sources.list` and `apt.conf` (written anew for each refresh), `lists/` (the
 //! signed indexes), `status` (no package is installed) and `kernels.json` (what was found).
 //! apt verifies the indexes by the distribution's keyring, and packages by the indexes.
 
+mod lock;
 mod packages;
 mod sources;
 mod trouble;
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+pub use lock::Lock;
 pub use packages::Image;
 pub use trouble::{Cause, Trouble};
 
@@ -70,13 +71,14 @@ impl Index {
 }
 
 /// A private apt.
-pub struct Apt {
+pub struct Apt<'a> {
     folder: PathBuf,
+    lock: &'a Lock,
 }
 
-impl Apt {
-    /// The private apt under the lab's cache folder; makes its folders.
-    pub fn open(cache: &Path) -> anyhow::Result<Self> {
+impl<'a> Apt<'a> {
+    /// The private apt under the lab's cache folder; makes its folders. Its commands hold the lock.
+    pub fn open(cache: &Path, lock: &'a Lock) -> anyhow::Result<Self> {
         let folder = cache.join("apt");
         let make = || {
             fs::create_dir_all(folder.join("lists/partial"))?;
@@ -86,7 +88,7 @@ impl Apt {
         let folder = make().map_err(|e| {
             Failure::machine(format!("cannot make the cache folder {}: {e}", folder.display()))
         })?;
-        Ok(Self { folder })
+        Ok(Self { folder, lock })
     }
 
     /// The index of the last refresh, whatever its age.
@@ -140,14 +142,14 @@ impl Apt {
     ) -> Result<PathBuf, Trouble> {
         let megabytes = image.size as f64 / 1e6;
         let what = format!("{} ({megabytes:.1} MB)", image.package);
-        require_room(folder, image.size + image.unpacked + (16 << 20), &what)?;
+        require_room(&self.folder, image.size + image.unpacked + (16 << 20), &what)?;
         let mut download = self.command("apt-get");
         download.current_dir(folder);
         download.args(["-q=2", "download", &format!("{}={}", image.package, image.version)]);
         let failed = format!("cannot fetch {}", image.package);
         self.watch(download, &failed, &format!("fetching {what}"), progress)?;
         progress.set(&format!("unpacking {what}"));
-        unpack(image, folder)
+        unpack(image, folder, self.lock)
     }
 
     /// Runs apt, showing how far it is, and turns its complaints into one line.
@@ -177,7 +179,7 @@ impl Apt {
         Ok(())
     }
 
-    /// A command of apt's on the private state, in English, that ends when this process does.
+    /// A command of apt's on the private state, in English.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let at = |name: &str| self.folder.join(name);
@@ -195,7 +197,7 @@ impl Apt {
             command.arg("-o").arg(format!("{key}={}", path.display()));
         }
         command.env("LC_ALL", "C").stdin(Stdio::null());
-        end_with_parent(&mut command);
+        self.lock.pass_to(&mut command);
         command
     }
 
@@ -229,7 +231,7 @@ fn system_targets() -> anyhow::Result<String> {
 }
 
 /// Unpacks the downloaded package; its image is in one of three places.
-fn unpack(image: &Image, folder: &Path) -> Result<PathBuf, Trouble> {
+fn unpack(image: &Image, folder: &Path, lock: &Lock) -> Result<PathBuf, Trouble> {
     let corrupt = |what: &str| {
         let package = &image.package;
         Trouble::corrupt(format!("the package {package} is corrupt: {what}; nothing was kept"))
@@ -242,11 +244,18 @@ fn unpack(image: &Image, folder: &Path) -> Result<PathBuf, Trouble> {
     let root = folder.join("root");
     let mut command = Command::new("dpkg-deb");
     command.arg("-x").arg(&package).arg(&root).env("LC_ALL", "C").stdin(Stdio::null());
-    end_with_parent(&mut command);
-    let output = command.output().map_err(|e| corrupt(&format!("cannot run dpkg-deb: {e}")))?;
+    lock.pass_to(&mut command);
+    let output = command.output().map_err(|e| {
+        Failure::machine(format!("cannot run dpkg-deb, which unpacks kernels: {e}"))
+    })?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(corrupt(stderr.lines().next().unwrap_or("dpkg-deb failed")));
+        return Err(match stderr.lines().find(|line| line.contains("No space left on device")) {
+            Some(full) => {
+                Failure::machine(format!("no room to unpack {}: {full}", image.package)).into()
+            }
+            None => corrupt(stderr.lines().next().unwrap_or("dpkg-deb failed")),
+        });
     }
     let release = &image.release;
     [
@@ -289,17 +298,6 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(about.f_bavail.saturating_mul(about.f_frsize))
-}
-
-/// A killed lab leaves no download running behind it.
-fn end_with_parent(command: &mut Command) {
-    // SAFETY: prctl is async-signal-safe and touches nothing but the new process.
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
-        });
-    }
 }
 
 /// `dlstatus:1:17.1428:Retrieving file 5 of 6`: how far apt is.

@@ -80,7 +80,7 @@ pub fn find(choice: &Choice, cache: &Path, progress: &Progress) -> Result<Kernel
         Choice::Series(word) => version::series(word),
     };
     let store = store::Store::open(cache, progress)?;
-    let found = search::search(series, &Apt::open(cache)?, &store, progress);
+    let found = search::search(series, &Apt::open(cache, store.lock())?, &store, progress);
     progress.clear();
     found
 }

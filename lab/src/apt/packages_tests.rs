@@ -18,7 +18,6 @@ Package: linux-image-6.18.15+deb13-cloud-amd64
 Source: linux-signed-amd64 (6.18.15+1~bpo13+1)
 Version: 6.18.15-1~bpo13+1
 Installed-Size: 49298
-Maintainer: Debian Kernel Team <debian-kernel@lists.debian.org>
 Architecture: amd64
 Description: Linux 6.18 for x86-64 cloud (signed)
  The Linux kernel 6.18 and modules for use on cloud platforms.

@@ -87,10 +87,15 @@ fn other_archives_of_the_same_code_name_are_passed_over() {
     let other = target("Packages", "Tools", "bookworm", "main", "https://tools.example/");
     let text = format!("{other}{BOOKWORM}");
     assert!(debian(&text, "bookworm").unwrap().contains("http://mirror.example/debian/ unstable"));
+    // An origin counts for more than an address.
+    let other = target("Packages", "Tools", "bookworm", "main", "https://tools.example/debian/");
+    let own = target("Packages", "Debian", "bookworm", "main", "http://cache.example/d12/");
+    let list = debian(&format!("{other}{own}"), "bookworm").unwrap();
+    assert!(list.contains("cache.example/d12/ unstable") && !list.contains("tools"), "{list}");
     // Before the first update apt knows no origins.
+    let other = target("Packages", "", "bookworm", "main", "https://tools.example/");
     let own = target("Packages", "", "bookworm", "main", "http://mirror.example/debian/");
-    let text = format!("{other}{own}").replace("Origin: Tools\n", "");
-    let list = debian(&text, "bookworm").unwrap();
+    let list = debian(&format!("{other}{own}"), "bookworm").unwrap();
     assert!(list.contains("http://mirror.example/debian/") && !list.contains("tools"), "{list}");
 }
 

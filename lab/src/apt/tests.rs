@@ -15,6 +15,10 @@ fn image() -> Image {
     }
 }
 
+fn lock(folder: &Path) -> Lock {
+    Lock::take(&folder.join(".lock"), || {}).unwrap()
+}
+
 #[test]
 fn progress_of_apt_is_read() {
     assert_eq!(percent("dlstatus:5:17.1428:Retrieving file 5 of 6"), Some(17.1428));
@@ -47,7 +51,8 @@ fn too_little_room_names_folder_needed_and_free() {
 #[test]
 fn paths_with_spaces_and_quotes_reach_apt_whole() {
     let cache = tempfile::tempdir().unwrap();
-    let apt = Apt::open(&cache.path().join("a \"cache\"")).unwrap();
+    let lock = lock(cache.path());
+    let apt = Apt::open(&cache.path().join("a \"cache\""), &lock).unwrap();
     let command = apt.command("apt-get");
     let args: Vec<_> = command.get_args().map(|a| a.to_str().unwrap().to_string()).collect();
     let folder = apt.folder.display();
@@ -60,7 +65,8 @@ fn paths_with_spaces_and_quotes_reach_apt_whole() {
 #[test]
 fn an_index_that_is_damaged_or_missing_is_not_used() {
     let cache = tempfile::tempdir().unwrap();
-    let apt = Apt::open(cache.path()).unwrap();
+    let lock = lock(cache.path());
+    let apt = Apt::open(cache.path(), &lock).unwrap();
     assert_eq!(apt.kept(), None);
     let index = Index { fetched: 7, images: vec![image()] };
     let text = serde_json::to_vec(&index).unwrap();
@@ -75,7 +81,7 @@ fn a_cache_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = Apt::open(&file).map(|_| ()).unwrap_err();
+    let error = Apt::open(&file, &lock(folder.path())).map(|_| ()).unwrap_err();
     assert_eq!(exit_status(&error), 3);
     assert!(error.to_string().contains(&format!("{}/apt", file.display())), "{error}");
 }
@@ -109,7 +115,7 @@ fn the_image_is_found_in_its_places() {
     for name in ["usr/lib/modules/7.2.13-cloud-amd64/vmlinuz", "boot/vmlinuz-7.2.13-cloud-amd64"] {
         let folder = tempfile::tempdir().unwrap();
         pack(folder.path(), &[(name, "image"), ("boot/config", "x")]);
-        let path = unpack(&image(), folder.path()).unwrap();
+        let path = unpack(&image(), folder.path(), &lock(folder.path())).unwrap();
         assert_eq!(path, folder.path().join("root").join(name));
         assert_eq!(fs::read(path).unwrap(), b"image");
     }
@@ -121,7 +127,7 @@ fn a_corrupt_package_is_told() {
         return;
     }
     let tell = |folder: &Path, what: &str| {
-        let trouble = unpack(&image(), folder).unwrap_err();
+        let trouble = unpack(&image(), folder, &lock(folder)).unwrap_err();
         let text = trouble.error.to_string();
         assert_eq!((trouble.cause, exit_status(&trouble.error)), (Cause::Corrupt, 1));
         assert!(text.starts_with("the package linux-binary-7.2.13-cloud-amd64 is corrupt: "));
@@ -142,7 +148,8 @@ fn settings_are_what_apt_understands() {
         return;
     }
     let cache = tempfile::tempdir().unwrap();
-    let apt = Apt::open(cache.path()).unwrap();
+    let lock = lock(cache.path());
+    let apt = Apt::open(cache.path(), &lock).unwrap();
     apt.write("apt.conf", SETTINGS.as_bytes()).unwrap();
     let output = apt.command("apt-config").arg("dump").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

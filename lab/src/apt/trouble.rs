@@ -83,7 +83,7 @@ impl From<Trouble> for anyhow::Error {
 }
 
 fn cause(error: &str) -> Cause {
-    const WORDS: [(&str, Cause); 16] = [
+    const WORDS: &[(&str, Cause)] = &[
         ("No space left on device", Cause::Full),
         ("enough free space", Cause::Full),
         ("Hash Sum mismatch", Cause::Corrupt),

@@ -27,7 +27,7 @@ pub trait Offer {
     fn fetch(&self, image: &Image, folder: &Path, progress: &Progress) -> Result<PathBuf, Trouble>;
 }
 
-impl Offer for Apt {
+impl Offer for Apt<'_> {
     fn kept(&self) -> Option<Index> {
         Apt::kept(self)
     }

@@ -2,9 +2,8 @@
 //! The kernels kept in the cache: `kernels/RELEASE/` holds `verdict.json` and, of a sound kernel,
 //! `vmlinuz`. A folder appears whole, by a rename; one process at a time may change the store.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{version, Kernel};
-use crate::apt::Image;
+use crate::apt::{Image, Lock};
 use crate::btf::{Verdict, RULES};
 use crate::error::Failure;
 use crate::progress::Progress;
@@ -33,7 +32,7 @@ pub struct Kept {
 /// The store, locked until it is dropped.
 pub struct Store {
     folder: PathBuf,
-    _lock: File,
+    lock: Lock,
 }
 
 impl Store {
@@ -44,18 +43,20 @@ impl Store {
         let open = || {
             fs::create_dir_all(&folder)?;
             let folder = folder.canonicalize()?;
-            let lock = File::create(folder.join(".lock"))?;
-            if flock(&lock, libc::LOCK_EX | libc::LOCK_NB).is_err() {
-                progress.set("waiting for another lab, which is fetching a kernel");
-                flock(&lock, libc::LOCK_EX)?;
-            }
-            let store = Self { folder, _lock: lock };
+            let waiting = || progress.set("waiting for another lab, which is fetching a kernel");
+            let lock = Lock::take(&folder.join(".lock"), waiting)?;
+            let store = Self { folder, lock };
             store.sweep()?;
             io::Result::Ok(store)
         };
         open().map_err(|e| {
             Failure::machine(format!("cannot use the cache folder {}: {e}", folder.display()))
         })
+    }
+
+    /// What the store is locked by.
+    pub fn lock(&self) -> &Lock {
+        &self.lock
     }
 
     fn sweep(&self) -> io::Result<()> {
@@ -135,22 +136,16 @@ impl Store {
     }
 }
 
+impl Drop for Store {
+    /// What a failed fetch left is of no use; if it cannot be removed now, the next store does.
+    fn drop(&mut self) {
+        let _ = self.sweep();
+    }
+}
+
 /// SHA-256 in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn flock(file: &File, operation: i32) -> io::Result<()> {
-    loop {
-        // SAFETY: flock takes no pointers, and the descriptor is open as long as `file` lives.
-        if unsafe { libc::flock(file.as_raw_fd(), operation) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
 }
 
 #[cfg(test)]
