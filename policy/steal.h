@@ -145,16 +145,20 @@ POLICY_FN bool policy_overload_clear(struct policy *p, struct policy_mask *m, u3
 POLICY_FN void policy_steal_range(const struct policy_topology *t, const struct policy_cpu *dst,
 				  const struct policy_llc *own, u32 k, struct policy_span *range)
 {
-	u32 top = (1U << t->density) - 1;
 	const struct policy_node *n = policy_node(t, dst->node);
+	u32 top = (1U << t->density) - 1;
 
 	range->first = 0;
 	range->end = 0;
-	if (k >= 2)
+	if (k >= 2) {
 		n = policy_node(t, policy_near(n, k - 2));
-	if (n) {
-		range->first = k == 0 ? (own->first + own->nr + top) & ~top : n->first;
-		range->end = k == 1 ? own->first : n->end;
+		if (n) {
+			range->first = n->first;
+			range->end = n->end;
+		}
+	} else if (n) {
+		range->first = k ? n->first : (own->first + own->nr + top) & ~top;
+		range->end = k ? own->first : n->end;
 	}
 }
 
