@@ -1,2 +1,431 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Empty room: bench.
+//! Bench words: what is run in the guest, and which figure is taken from it.
+//!
+//! | word | settings and defaults | figure (lower is better) |
+//! |---|---|---|
+//! | `hackbench` | `transport=pipe` `groups=1` `mode=process` `loops=` 200 shared among the groups | s |
+//! | `messaging` | the same, through `perf bench sched messaging` | s |
+//! | `pipe` | `pinned=0` `loops=20000` (`perf bench sched pipe`) | us/op |
+//! | `sleeper` | `hogs=2` `fifo=0` | p99 of 2,000 delays, us |
+//! | `shares` | `seconds=10`; `hogs=N`: of nice 0, else by nice −10 to 10 | worst relative error of a share, % |
+//! | `loads` | `times=20` | ms a load and unload, under hackbench |
+//! | `boots` | none: a short hackbench in each boot | guest ms from boot to the bench |
+//!
+//! In instruction mode a nanosecond is an instruction, so `us/op` reads as thousand instructions.
+
+mod figure;
+mod programs;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::error::Failure;
+use crate::image;
+use crate::model::{Action, Mode, Step};
+use crate::words::{number, split, unknown};
+
+pub use figure::{details, fifo_p99_us, figure};
+
+/// Names of benches, as typed.
+pub const NAMES: &[&str] =
+    &["hackbench", "messaging", "pipe", "sleeper", "shares", "loads", "boots"];
+
+/// Guest path of the lab's own programs: the agent is the guest's init.
+const AGENT: &str = "/init";
+
+/// Messages an untouched hackbench sends over all its groups, in units of 400 (20 × 20 pairs).
+const HACKBENCH_LOOPS: u64 = 200;
+
+/// What a bench does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// hackbench (package rt-tests).
+    Hackbench(Crowd),
+    /// `perf bench sched messaging`.
+    Messaging(Crowd),
+    /// `perf bench sched pipe`; both tasks on one CPU when `pinned`.
+    Pipe {
+        /// One CPU for both.
+        pinned: bool,
+        /// Round trips.
+        loops: u64,
+    },
+    /// A task that sleeps 1 ms at a time beside `hogs` endless loops.
+    Sleeper {
+        /// Endless loops of nice 0.
+        hogs: u64,
+        /// A SCHED_FIFO sleeper runs beside as control.
+        fifo: bool,
+    },
+    /// Endless loops of several nice values on the same CPUs.
+    Shares {
+        /// How long.
+        seconds: u64,
+        /// As many hogs of nice 0; by nice from -10 to 10 when `None`.
+        hogs: Option<u64>,
+    },
+    /// Loads and unloads of the scheduler under hackbench.
+    Loads {
+        /// How many.
+        times: u64,
+    },
+    /// Each boot runs a short hackbench.
+    Boots,
+    /// The user's own.
+    Command {
+        /// Program as it lies in the guest, and arguments.
+        argv: Vec<String>,
+    },
+}
+
+impl What {
+    /// Reads a word without looking for its program.
+    pub fn parse(word: &str) -> Result<Self> {
+        parse_what(word)
+    }
+
+    /// Unit of the figure.
+    pub fn unit(&self, mode: Mode) -> &'static str {
+        match (self, mode) {
+            (Self::Hackbench(_) | Self::Messaging(_) | Self::Command { .. }, _) => "s",
+            (Self::Pipe { .. }, Mode::Instructions) => "thousand instructions/op",
+            (Self::Pipe { .. }, Mode::Parallel) => "us/op",
+            (Self::Sleeper { .. }, _) => "us (p99)",
+            (Self::Shares { .. }, _) => "% (worst error)",
+            (Self::Loads { .. }, _) => "ms/load",
+            (Self::Boots, _) => "ms (boot to bench)",
+        }
+    }
+
+    /// Whether effective CPUs count in a verdict: more runnable tasks than CPUs. A command's
+    /// tasks are not known; it counts, so that packing is never praised.
+    pub fn crowded(&self, cpus: u32) -> bool {
+        let cpus = u64::from(cpus);
+        match self {
+            Self::Hackbench(c) | Self::Messaging(c) => 40 * c.groups > cpus,
+            Self::Command { .. } => true,
+            Self::Sleeper { hogs, .. } => hogs + 1 > cpus,
+            Self::Shares { .. } | Self::Pipe { .. } | Self::Loads { .. } | Self::Boots => false,
+        }
+    }
+
+    /// Whether the bench asks only that every boot ends well: its figure is never judged.
+    pub fn only_function(&self) -> bool {
+        matches!(self, Self::Loads { .. } | Self::Boots)
+    }
+
+    /// Whether the bench needs boots of its own: it loads the scheduler itself, is about the boot,
+    /// or may void the boot.
+    pub fn alone(&self) -> bool {
+        matches!(self, Self::Loads { .. } | Self::Boots | Self::Sleeper { fifo: true, .. })
+    }
+}
+
+/// Groups of 20 senders and 20 receivers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// Pipes, else sockets.
+    pub pipes: bool,
+    /// Threads, else processes.
+    pub threads: bool,
+    /// Groups of 40 tasks.
+    pub groups: u64,
+    /// Messages of each sender to each receiver.
+    pub loops: u64,
+}
+
+/// One row block of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bench {
+    /// As typed.
+    pub word: String,
+    /// What it does.
+    pub what: What,
+    /// Its program on this machine; `None` for the lab's own.
+    pub program: Option<PathBuf>,
+}
+
+impl Bench {
+    /// Reads a word and finds its program.
+    pub fn parse(word: &str) -> Result<Self> {
+        let what = parse_what(word)?;
+        let program = match what {
+            What::Hackbench(_) | What::Loads { .. } | What::Boots => {
+                Some(programs::find_packaged("hackbench", "rt-tests")?)
+            }
+            What::Messaging(_) | What::Pipe { .. } => Some(programs::find_perf()?),
+            What::Sleeper { .. } | What::Shares { .. } | What::Command { .. } => None,
+        };
+        Ok(Self { word: word.to_owned(), what, program })
+    }
+
+    /// The user's own command: its program is looked up as a shell would.
+    pub fn command(typed: &[String]) -> Result<Self> {
+        let Some((name, args)) = typed.split_first() else {
+            return Err(Failure::usage("nothing after `--`: give a command to run in the guest"));
+        };
+        let program = image::find_program(name)?;
+        if !program.is_file() {
+            return Err(Failure::usage(format!("command `{name}`: no such program here")));
+        }
+        let mut argv = vec![program.to_string_lossy().into_owned()];
+        argv.extend_from_slice(args);
+        Ok(Self { word: typed.join(" "), what: What::Command { argv }, program: Some(program) })
+    }
+
+    /// Program and arguments as the guest runs them.
+    pub fn argv(&self) -> Vec<String> {
+        self.argv_of(false)
+    }
+
+    /// The same in one line, for reports.
+    pub fn command_line(&self) -> String {
+        let mut line = self.argv().join(" ").replacen(AGENT, "ballast-guest", 1);
+        if let What::Pipe { pinned: true, .. } = self.what {
+            line.push_str(" (both tasks on one CPU)");
+        }
+        line
+    }
+
+    /// What the guest's agent does; `confine` is the scheduler word's mask.
+    pub fn step(&self, confine: Option<&[u32]>) -> Step {
+        let affinity = match self.what {
+            What::Pipe { pinned: true, .. } => {
+                Some(vec![confine.and_then(|c| c.first().copied()).unwrap_or(0)])
+            }
+            _ => confine.map(<[u32]>::to_vec),
+        };
+        let (action, warmup) = match &self.what {
+            What::Loads { times } => {
+                (Action::Loads { times: *times as u32, argv: self.argv() }, None)
+            }
+            What::Boots | What::Command { .. } | What::Shares { .. } => {
+                (Action::Command { argv: self.argv() }, None)
+            }
+            _ => (Action::Command { argv: self.argv() }, Some(self.argv_of(true))),
+        };
+        Step { bench: self.word.clone(), action, affinity, warmup }
+    }
+
+    /// Seconds of this machine's time that the bench may take in a boot; far more than it needs.
+    pub fn limit_s(&self) -> u64 {
+        match self.what {
+            What::Shares { seconds, .. } => 60 + 60 * seconds,
+            What::Loads { times } => 60 + 30 * times,
+            What::Command { .. } => 1800,
+            _ => 240,
+        }
+    }
+
+    fn argv_of(&self, warmup: bool) -> Vec<String> {
+        let shorter = |n: u64| if warmup { (n / 10).max(1) } else { n };
+        let program = self.program.as_ref().map(|p| p.to_string_lossy().into_owned());
+        let program = program.unwrap_or_else(|| AGENT.to_owned());
+        let mut argv = vec![program];
+        let mut add = |words: &[&str]| argv.extend(words.iter().map(|w| w.to_string()));
+        match &self.what {
+            What::Hackbench(c) => {
+                add(if c.pipes { &["-p"] } else { &[] });
+                add(&[if c.threads { "-T" } else { "-P" }]);
+                add(&["-g", &c.groups.to_string(), "-l", &shorter(c.loops).to_string()]);
+            }
+            What::Messaging(c) => {
+                add(&["bench", "sched", "messaging"]);
+                add(if c.pipes { &["-p"] } else { &[] });
+                add(if c.threads { &["-t"] } else { &[] });
+                add(&["-g", &c.groups.to_string(), "-l", &shorter(c.loops).to_string()]);
+            }
+            What::Pipe { loops, .. } => {
+                add(&["bench", "sched", "pipe", "-l", &shorter(*loops).to_string()]);
+            }
+            What::Sleeper { hogs, fifo } => {
+                add(&["sleeper", "--hogs", &hogs.to_string()]);
+                add(if *fifo { &["--fifo"] } else { &[] });
+                add(&["--samples", &shorter(2000).to_string()]);
+            }
+            What::Shares { seconds, hogs } => {
+                add(&["shares", "--seconds", &seconds.to_string()]);
+                if let Some(hogs) = hogs {
+                    add(&["--hogs", &hogs.to_string()]);
+                }
+            }
+            What::Loads { .. } | What::Boots => add(&["-p", "-P", "-g", "1", "-l", "50"]),
+            What::Command { argv } => return argv.clone(),
+        }
+        argv
+    }
+}
+
+/// Settings of a word, each checked against the keys that its name takes.
+struct Settings<'a> {
+    word: &'a str,
+    pairs: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Settings<'a> {
+    fn read(word: &'a str, parts: &[&'a str], keys: &[&str]) -> Result<Self> {
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for part in parts {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            if keys.is_empty() {
+                return Err(Failure::usage(format!("`{word}`: this bench takes no settings")));
+            }
+            if !keys.contains(&key) {
+                return Err(unknown(&format!("setting in `{word}`:"), key, keys));
+            }
+            if pairs.iter().any(|p| p.0 == key) {
+                return Err(Failure::usage(format!("`{word}`: {key} is given twice")));
+            }
+            pairs.push((key, value));
+        }
+        Ok(Self { word, pairs })
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.pairs.iter().find(|p| p.0 == key).map(|p| p.1)
+    }
+
+    fn number(&self, key: &str, default: u64, range: (u64, u64)) -> Result<u64> {
+        self.get(key).map_or(Ok(default), |v| number(self.word, key, v, range))
+    }
+
+    fn flag(&self, key: &str) -> Result<bool> {
+        Ok(self.number(key, 0, (0, 1))? == 1)
+    }
+
+    /// Whether `key` has the second of two values; the first is the default.
+    fn second(&self, key: &str, values: [&str; 2]) -> Result<bool> {
+        match self.get(key) {
+            None => Ok(false),
+            Some(v) if values.contains(&v) => Ok(v == values[1]),
+            Some(v) => Err(unknown(&format!("value in `{}`: {key}=", self.word), v, &values)),
+        }
+    }
+}
+
+fn parse_what(word: &str) -> Result<What> {
+    let (name, parts) = split(word);
+    let read = |keys: &[&str]| Settings::read(word, &parts, keys);
+    Ok(match name {
+        "hackbench" => What::Hackbench(parse_crowd(read(CROWD_KEYS)?)?),
+        "messaging" => What::Messaging(parse_crowd(read(CROWD_KEYS)?)?),
+        "pipe" => {
+            let s = read(&["pinned", "loops"])?;
+            let loops = s.number("loops", 20_000, (10, 100_000_000))?;
+            What::Pipe { pinned: s.flag("pinned")?, loops }
+        }
+        "sleeper" => {
+            let s = read(&["hogs", "fifo"])?;
+            What::Sleeper { hogs: s.number("hogs", 2, (0, 1000))?, fifo: s.flag("fifo")? }
+        }
+        "shares" => {
+            let s = read(&["seconds", "hogs"])?;
+            let hogs = s.get("hogs").map(|v| number(word, "hogs", v, (1, 1000))).transpose()?;
+            What::Shares { seconds: s.number("seconds", 10, (1, 600))?, hogs }
+        }
+        "loads" => What::Loads { times: read(&["times"])?.number("times", 20, (1, 10_000))? },
+        "boots" => {
+            read(&[])?;
+            What::Boots
+        }
+        _ => return Err(unknown("bench", name, NAMES)),
+    })
+}
+
+const CROWD_KEYS: &[&str] = &["transport", "groups", "mode", "loops"];
+
+fn parse_crowd(s: Settings) -> Result<Crowd> {
+    let groups = s.number("groups", 1, (1, 1000))?;
+    let loops = s.number("loops", (HACKBENCH_LOOPS / groups).max(1), (1, 10_000_000))?;
+    let sockets = s.second("transport", ["pipe", "socket"])?;
+    let threads = s.second("mode", ["process", "thread"])?;
+    Ok(Crowd { pipes: !sockets, threads, groups, loops })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
+    use super::*;
+    use crate::error::exit_status;
+
+    fn bench(word: &str) -> Bench {
+        let program = Some(PathBuf::from("/usr/bin/x"));
+        let what = parse_what(word).unwrap();
+        let own = matches!(what, What::Sleeper { .. } | What::Shares { .. });
+        Bench { word: word.to_owned(), what, program: program.filter(|_| !own) }
+    }
+
+    #[test]
+    fn defaults_and_settings_become_arguments() {
+        for (word, line) in [
+            ("hackbench", "/usr/bin/x -p -P -g 1 -l 200"),
+            ("hackbench+transport=socket+groups=4+mode=thread", "/usr/bin/x -T -g 4 -l 50"),
+            ("hackbench+groups=1000", "/usr/bin/x -p -P -g 1000 -l 1"),
+            ("messaging+transport=pipe+loops=9", "/usr/bin/x bench sched messaging -p -g 1 -l 9"),
+            ("pipe", "/usr/bin/x bench sched pipe -l 20000"),
+            ("sleeper+hogs=8+fifo=1", "/init sleeper --hogs 8 --fifo --samples 2000"),
+            ("shares", "/init shares --seconds 10"),
+            ("shares+hogs=3", "/init shares --seconds 10 --hogs 3"),
+            ("boots", "/usr/bin/x -p -P -g 1 -l 50"),
+        ] {
+            assert_eq!(bench(word).argv().join(" "), line, "{word}");
+        }
+        assert_eq!(bench("shares").command_line(), "ballast-guest shares --seconds 10");
+    }
+
+    #[test]
+    fn pinned_and_masked_steps_are_confined() {
+        assert_eq!(bench("pipe").step(None).affinity, None);
+        assert_eq!(bench("pipe+pinned=1").step(None).affinity, Some(vec![0]));
+        assert_eq!(bench("pipe+pinned=1").step(Some(&[2, 3])).affinity, Some(vec![2]));
+        assert_eq!(bench("hackbench").step(Some(&[0])).affinity, Some(vec![0]));
+    }
+
+    #[test]
+    fn warm_ups_are_shorter() {
+        let step = bench("hackbench+loops=50").step(None);
+        assert_eq!(step.warmup.unwrap().last().unwrap(), "5");
+        assert_eq!(bench("loads+times=3").step(None).warmup, None);
+    }
+
+    #[test]
+    fn effective_cpus_count_where_tasks_outnumber_cpus() {
+        let crowded = |word: &str, cpus| What::parse(word).unwrap().crowded(cpus);
+        assert!(crowded("hackbench", 4) && !crowded("hackbench", 64));
+        assert!(!crowded("pipe", 1));
+        assert!(crowded("sleeper+hogs=2", 1) && !crowded("sleeper+hogs=2", 3));
+    }
+
+    #[test]
+    fn unknown_words_name_the_nearest_and_exit_2() {
+        for (word, near) in [
+            ("hackbnech", "`hackbench`"),
+            ("sleper+hogs=2", "`sleeper`"),
+            ("hackbench+group=4", "`groups`"),
+            ("hackbench+transport=sokcet", "`socket`"),
+            ("hackbench+mode=threads", "`thread`"),
+            ("hackbench+groups=0", "from 1"),
+            ("hackbench+groups", "from 1"),
+            ("hackbench+groups=1+groups=2", "twice"),
+            ("pipe+pinned=2", "from 0 to 1"),
+            ("boots+times=3", "no settings"),
+            ("shares+hogs=0", "from 1"),
+            ("loads+times=-1", "from 1"),
+        ] {
+            let error = parse_what(word).unwrap_err();
+            assert_eq!(exit_status(&error), 2, "{word}");
+            let line = error.to_string();
+            assert!(line.contains(near) && !line.contains('\n'), "{word}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_found_or_refused() {
+        let sh = Bench::command(&["sh".into(), "-c".into(), "exit 0".into()]).unwrap();
+        assert!(sh.argv()[0].ends_with("/sh") && sh.word == "sh -c exit 0");
+        for bad in [vec![], vec!["no-such-program-here".to_owned()], vec!["./nope".to_owned()]] {
+            assert_eq!(exit_status(&Bench::command(&bad).unwrap_err()), 2);
+        }
+    }
+}

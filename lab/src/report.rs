@@ -1,2 +1,169 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Empty room: report.
+//! What `ballast lab run` says: one document, as JSON and as tables for people.
+
+mod table;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::check::Check;
+use crate::compare::{Comparison, Entry};
+use crate::error::Failure;
+use crate::model::{Mode, Status};
+
+pub use table::tables;
+
+/// The document of `lab run`. Keys are only ever added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// Of this document: 1.
+    pub schema: u32,
+    /// VERSION+COMMIT.
+    pub ballast: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The first seed.
+    pub seed: u64,
+    /// Boots a column.
+    pub runs: u32,
+    /// What the emulator says of its version.
+    pub qemu: String,
+    /// `kvm` or `tcg`.
+    pub accelerator: String,
+    /// How guest time passed.
+    pub mode: Mode,
+    /// Whether the guests' CPUs ran at once rather than in turns.
+    pub cpus_at_once: bool,
+    /// Cores of this machine.
+    pub host_cores: u32,
+    /// The guests' machine.
+    pub topology: Shape,
+    /// The kernels booted, in the order typed.
+    pub kernels: Vec<KernelInfo>,
+    /// One for each kernel, bench and scheduler, in that order.
+    pub results: Vec<Entry>,
+    /// Every ordered pair of columns.
+    pub comparisons: Vec<Comparison>,
+    /// The bounds that apply.
+    pub checks: Vec<Check>,
+}
+
+/// The guests' machine, as documents name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// In all.
+    pub cpus: u32,
+    /// Threads a core.
+    pub smt: u32,
+    /// Last-level caches: one a node.
+    pub llcs: u32,
+    /// NUMA nodes.
+    pub nodes: u32,
+}
+
+/// A kernel that was booted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelInfo {
+    /// `uname -r`.
+    pub release: String,
+    /// SHA-256 of its file.
+    pub digest: String,
+    /// Where it came from.
+    pub origin: String,
+    /// EEVDF's p99 of the one-CPU sleeper on it; `None` when it was not needed.
+    pub eevdf_sleeper_p99_us: Option<f64>,
+}
+
+impl Document {
+    /// The exit status: 3 if every column was refused, 1 if any did not end well.
+    pub fn exit_status(&self) -> u8 {
+        let status = |s: Status| move |e: &Entry| e.status == s;
+        if !self.results.is_empty() && self.results.iter().all(status(Status::Refused)) {
+            3
+        } else {
+            u8::from(!self.results.iter().all(status(Status::Ok)))
+        }
+    }
+
+    /// EEVDF's one-CPU sleeper by kernel.
+    pub fn eevdf_sleepers(&self) -> BTreeMap<String, f64> {
+        let known = |k: &KernelInfo| Some((k.release.clone(), k.eevdf_sleeper_p99_us?));
+        self.kernels.iter().filter_map(known).collect()
+    }
+}
+
+/// Where the JSON goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sink {
+    /// Standard output; the tables then go to standard error.
+    Stdout,
+    /// A file, written beside and renamed.
+    File(PathBuf),
+}
+
+impl Sink {
+    /// Reads the value of `--json` and makes sure that it can be written, so that this is known
+    /// before the first boot.
+    pub fn new(word: &str) -> Result<Self> {
+        if word == "-" {
+            return Ok(Self::Stdout);
+        }
+        let path = PathBuf::from(word);
+        if path.is_dir() {
+            return Err(Failure::usage(format!("--json {word}: is a folder, not a file")));
+        }
+        let beside = beside(&path);
+        fs::write(&beside, "").and_then(|()| fs::remove_file(&beside)).map_err(|e| {
+            Failure::usage(format!("--json {word}: cannot write there ({}): {e}", beside.display()))
+        })?;
+        Ok(Self::File(path))
+    }
+
+    /// Writes the document, whole or not at all.
+    pub fn write(&self, document: &Document) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(document)?;
+        text.push('\n');
+        match self {
+            Self::Stdout => write_out(&mut io::stdout(), &text),
+            Self::File(path) => {
+                let beside = beside(path);
+                fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(|e| {
+                    let _ = fs::remove_file(&beside);
+                    Failure::failed(format!("--json {}: {e}", path.display()))
+                })
+            }
+        }
+    }
+
+    /// Writes the tables where they do not get into the JSON's way.
+    pub fn write_tables(sink: Option<&Self>, text: &str) -> Result<()> {
+        match sink {
+            Some(Self::Stdout) => write_out(&mut io::stderr(), text),
+            _ => write_out(&mut io::stdout(), text),
+        }
+    }
+}
+
+/// A reader that has seen enough closes the pipe: not an error of ours.
+fn write_out(to: &mut impl Write, text: &str) -> Result<()> {
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write the results: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The temporary file's name beside `path`.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!(".{name}.{}", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -11,10 +11,10 @@
 //! them, and then there is no share at all.
 //!
 //! Where a task may run is read from /proc, for all threads: at the start, after 0.1 s, 0.5 s,
-//! 2.1 s … and at the end. A new task inherits from the thread that made it until a snapshot has
-//! it (then that snapshot holds from its birth on). So a task that is born, changes its own mask
-//! and ends between two snapshots counts with its parent's mask; and the short times for which
-//! the kernel disables migration are not seen.
+//! 2.1 s … and at the end. A new task has what its first snapshot says, from its birth on; one
+//! that no snapshot has inherits from the thread that made it, within the bench's CPUs. So a task
+//! that is born, changes its own mask and ends between two snapshots counts as its parent does;
+//! and the short times for which the kernel disables migration are not seen.
 
 mod allowed;
 mod cpuset;

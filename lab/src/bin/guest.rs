@@ -3,10 +3,27 @@
 
 use std::process::ExitCode;
 
+use ballast_lab::error::exit_status;
+use ballast_lab::programs;
+
 fn main() -> ExitCode {
     if std::process::id() == 1 {
         ballast_lab::agent::main();
     }
-    eprintln!("ballast-guest: it is the init of the lab's guests; see `ballast lab run --help`");
-    ExitCode::from(2)
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.first().map(String::as_str) {
+        Some("sleeper") => programs::sleeper(&args[1..]),
+        Some("shares") => programs::shares(&args[1..]),
+        _ => {
+            eprintln!("ballast-guest: the init of the lab's guests, and their sleeper and shares");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ballast-guest: {error:#}");
+            ExitCode::from(exit_status(&error))
+        }
+    }
 }

@@ -55,7 +55,7 @@ impl Options {
         let mut args = Arguments::new("sleeper", args);
         while let Some(option) = args.option() {
             match option {
-                "--hogs" => options.hogs = args.number(option, 0, 10_000)?,
+                "--hogs" => options.hogs = args.number(option, 0, 1000)?,
                 "--samples" => options.samples = args.number(option, 1, 1_000_000)?,
                 "--fifo" => options.fifo = true,
                 _ => return Err(args.unknown(option, "--hogs N, --samples N, --fifo")),
@@ -198,7 +198,7 @@ mod tests {
         for (line, says) in [
             ("--hog 8", "sleeper: unknown argument '--hog'; known: --hogs N"),
             ("--hogs", "sleeper: --hogs needs a value"),
-            ("--hogs -1", "sleeper: --hogs: '-1' is not a whole number from 0 to 10000"),
+            ("--hogs -1", "sleeper: --hogs: '-1' is not a whole number from 0 to 1000"),
             ("--samples 0", "sleeper: --samples: '0' is not a whole number from 1 to 1000000"),
         ] {
             let error = parse(line).unwrap_err();

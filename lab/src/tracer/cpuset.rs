@@ -43,6 +43,16 @@ impl CpuSet {
         self.words.get((cpu / 64) as usize).is_some_and(|word| word >> (cpu % 64) & 1 != 0)
     }
 
+    /// The CPUs that are in this set and in `other`.
+    pub fn both(&self, other: &Self) -> Self {
+        self.iter().filter(|&cpu| other.contains(cpu)).collect()
+    }
+
+    /// Whether no CPU is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
     /// The CPUs in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().zip(0u32..).flat_map(|(&word, index)| {
@@ -93,6 +103,8 @@ mod tests {
     fn members_are_found() {
         let set: CpuSet = [1, 64].into_iter().collect();
         assert!(set.contains(1) && set.contains(64));
+        assert_eq!(set.both(&CpuSet::parse("2-64").unwrap()).iter().collect::<Vec<_>>(), [64]);
+        assert!(set.both(&CpuSet::parse("2-63").unwrap()).is_empty() && !set.is_empty());
         assert!(!set.contains(0) && !set.contains(65) && !set.contains(1000));
     }
 }

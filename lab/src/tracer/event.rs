@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Scheduler events and the lines of text in which tracefs gives them.
 
-/// What becomes of a task that is switched out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaves {
-    /// It could go on running: it waits.
-    Runnable,
-    /// It sleeps, is stopped or parked.
-    Blocked,
-    /// It has exited.
-    Dead,
-}
-
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -19,8 +8,8 @@ pub enum Kind {
     Switch {
         /// Thread switched out.
         prev: u32,
-        /// What becomes of it.
-        leaves: Leaves,
+        /// Whether it could go on running, and so waits now; else it sleeps or has exited.
+        runnable: bool,
         /// Thread switched in.
         next: u32,
     },
@@ -81,17 +70,13 @@ const MARKS: [&str; 4] =
 /// and are too short to hold one of [`MARKS`].
 pub fn parse_line(line: &str) -> Parsed {
     let line = line.trim_end_matches('\n');
-    if line.trim_start().starts_with('#') || line.trim().is_empty() {
-        return Parsed::Nothing;
+    match parse_event(line) {
+        Some(event) => Parsed::Event(event),
+        // Names are set to the right, so that none begins in the first column.
+        None if line.starts_with('#') || line.is_empty() => Parsed::Nothing,
+        None if line.starts_with("CPU:") && line.contains(" [LOST ") => Parsed::Lost,
+        None => Parsed::Odd,
     }
-    if line.starts_with("CPU:") {
-        return match line.contains(" [LOST ") {
-            true => Parsed::Lost,
-            // "##### CPU n buffer started ####" and its like.
-            false => Parsed::Odd,
-        };
-    }
-    parse_event(line).map_or(Parsed::Odd, Parsed::Event)
 }
 
 fn parse_event(line: &str) -> Option<Event> {
@@ -121,22 +106,14 @@ fn parse_switch(payload: &str) -> Option<Kind> {
     let (payload, _) = payload.rsplit_once(" ==> next_comm=")?;
     let (payload, state) = payload.rsplit_once(" prev_state=")?;
     let prev = number_after(payload, " prev_pid=")?;
-    Some(Kind::Switch { prev, leaves: parse_state(state)?, next })
+    Some(Kind::Switch { prev, runnable: parse_state(state)?, next })
 }
 
-/// `R` and anything with `+` (preempted) is runnable; X is dead, Z a zombie; states may be joined
-/// by `|`.
-fn parse_state(state: &str) -> Option<Leaves> {
-    if state.is_empty() || !state.chars().all(|c| c.is_ascii_alphabetic() || "|+".contains(c)) {
-        return None;
-    }
-    Some(if state == "R" || state.ends_with('+') {
-        Leaves::Runnable
-    } else if state.split('|').any(|one| one == "X" || one == "Z") {
-        Leaves::Dead
-    } else {
-        Leaves::Blocked
-    })
+/// Whether a state is a runnable one: `R`, and anything with `+` (preempted).
+fn parse_state(state: &str) -> Option<bool> {
+    let sound = |c: char| c.is_ascii_alphabetic() || c == '|' || c == '+';
+    let runnable = state == "R" || state.ends_with('+');
+    (!state.is_empty() && state.chars().all(sound)).then_some(runnable)
 }
 
 /// The number behind the last `key`.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::allowed::Snapshot;
 use super::cpuset::CpuSet;
-use super::event::{Event, Kind, Leaves};
+use super::event::{Event, Kind};
 
 /// What an idle CPU may take to find work, in nanoseconds.
 pub const GRACE_NS: u64 = 20_000;
@@ -92,6 +92,8 @@ struct Task {
 
 struct Sweep<'a> {
     record: &'a Record<'a>,
+    /// The bench's CPUs, of those that count.
+    bench: CpuSet,
     /// By CPU number.
     cpus: Vec<Cpu>,
     tasks: BTreeMap<u32, Task>,
@@ -122,6 +124,7 @@ impl<'a> Sweep<'a> {
         let highest = record.cpus.iter().last().unwrap_or(0);
         Self {
             record,
+            bench: record.bench.both(record.cpus),
             cpus: vec![Cpu::default(); highest as usize + 1],
             tasks: BTreeMap::new(),
             wasted_ns: 0,
@@ -145,7 +148,7 @@ impl<'a> Sweep<'a> {
         }
         for (pid, state) in first_states(self.record) {
             let allowed = self.snapshot_of(pid, 0);
-            let allowed = allowed.unwrap_or_else(|| self.confined(self.record.bench));
+            let allowed = allowed.unwrap_or_else(|| self.bench.clone());
             self.tasks.insert(pid, Task { state: State::Asleep, allowed });
             self.set_state(pid, state, start);
         }
@@ -158,17 +161,29 @@ impl<'a> Sweep<'a> {
             .iter()
             .filter(|snapshot| snapshot.at_ns >= born)
             .find_map(|snapshot| snapshot.threads.get(&pid))
-            .map(|thread| self.confined(&thread.allowed))
+            .map(|thread| thread.allowed.both(self.record.cpus))
     }
 
-    fn confined(&self, allowed: &CpuSet) -> CpuSet {
-        allowed.iter().filter(|&cpu| self.record.cpus.contains(cpu)).collect()
+    /// The CPUs of a new task that no snapshot has: the parent's, less what the bench is not
+    /// confined to (a bench's first process is confined after its birth), if that leaves any.
+    fn inherited(&self, parent: u32) -> CpuSet {
+        match self.tasks.get(&parent) {
+            Some(parent) => {
+                let both = parent.allowed.both(&self.bench);
+                if both.is_empty() {
+                    parent.allowed.clone()
+                } else {
+                    both
+                }
+            }
+            None => self.bench.clone(),
+        }
     }
 
     /// From here on, tasks may run where the snapshot says.
     fn apply(&mut self, snapshot: &Snapshot) {
         for (&pid, thread) in &snapshot.threads {
-            let allowed = self.confined(&thread.allowed);
+            let allowed = thread.allowed.both(self.record.cpus);
             match self.tasks.get(&pid) {
                 Some(task) if task.allowed != allowed => {
                     let state = task.state;
@@ -187,18 +202,12 @@ impl<'a> Sweep<'a> {
         let counts = u64::from(event.at_ns >= self.record.begin_ns);
         self.events += counts;
         match event.kind {
-            Kind::Switch { prev, leaves, next } => {
+            Kind::Switch { prev, runnable, next } => {
                 if prev == 0 {
                     self.end_idle(event.cpu, event.at_ns);
                 } else {
-                    match leaves {
-                        Leaves::Runnable => self.set_state(prev, State::Waiting, event.at_ns),
-                        Leaves::Blocked => self.set_state(prev, State::Asleep, event.at_ns),
-                        Leaves::Dead => {
-                            self.set_state(prev, State::Asleep, event.at_ns);
-                            self.tasks.remove(&prev);
-                        }
-                    }
+                    let state = if runnable { State::Waiting } else { State::Asleep };
+                    self.set_state(prev, state, event.at_ns);
                 }
                 if next == 0 {
                     self.begin_idle(event.cpu, event.at_ns);
@@ -210,10 +219,8 @@ impl<'a> Sweep<'a> {
             }
             Kind::Wakeup { pid } => self.wake(pid, event.at_ns),
             Kind::WakeupNew { pid, parent } => {
-                let allowed = self
-                    .snapshot_of(pid, event.at_ns)
-                    .or_else(|| self.tasks.get(&parent).map(|task| task.allowed.clone()))
-                    .unwrap_or_else(|| self.confined(self.record.bench));
+                let allowed = self.snapshot_of(pid, event.at_ns);
+                let allowed = allowed.unwrap_or_else(|| self.inherited(parent));
                 self.set_state(pid, State::Asleep, event.at_ns);
                 self.tasks.insert(pid, Task { state: State::Asleep, allowed });
                 self.wake(pid, event.at_ns);
@@ -230,11 +237,11 @@ impl<'a> Sweep<'a> {
     }
 
     fn set_state(&mut self, pid: u32, state: State, at: u64) {
-        let record = self.record;
-        let task = self.tasks.entry(pid).or_insert_with(|| Task {
-            state: State::Asleep,
-            allowed: record.bench.iter().filter(|&cpu| record.cpus.contains(cpu)).collect(),
-        });
+        let bench = &self.bench;
+        let task = self
+            .tasks
+            .entry(pid)
+            .or_insert_with(|| Task { state: State::Asleep, allowed: bench.clone() });
         let before = std::mem::replace(&mut task.state, state);
         if (before == State::Waiting) == (state == State::Waiting) {
             return;
@@ -348,7 +355,7 @@ fn first_states(record: &Record) -> BTreeMap<u32, State> {
 fn wasted(cpu: &Cpu, at: u64, begin: u64) -> u64 {
     match cpu.idle_since {
         Some(since) if cpu.waiters > 0 => {
-            at.saturating_sub(begin.max(cpu.waiters_since).max(since + GRACE_NS))
+            at.saturating_sub(begin.max(cpu.waiters_since).max(since.saturating_add(GRACE_NS)))
         }
         _ => 0,
     }

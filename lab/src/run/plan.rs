@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! From columns and benches to boots: which jobs there are, on which machine, how often.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::bench::{Bench, What};
+use crate::emulator::Accel;
+use crate::error::Failure;
+use crate::image::{self, File, Source};
+use crate::model::{GuestSched, Job, Mode, Topology};
+use crate::sched::{Program, Sched};
+
+/// Boots of the one-CPU guest that shows whether a scheduler makes a sleeper wait.
+const GATE_RUNS: u32 = 4;
+/// What runs there.
+const GATE_BENCH: &str = "sleeper+hogs=2";
+/// Of boots whose control may void them, at most this many times as many are tried.
+const VOID_FACTOR: u32 = 3;
+/// Guest time asleep after boot in instruction mode, where it is free: EEVDF is over-charged
+/// before the guest's first idle moment.
+const SETTLE_MS: u64 = 2000;
+/// The same before each measured run.
+const GAP_MS: u64 = 1000;
+/// Both where guest time is real time.
+const PARALLEL_PAUSE_MS: u64 = 200;
+/// This machine's time for a guest's start and end.
+const START_LIMIT: Duration = Duration::from_secs(180);
+
+/// What the user asked for, checked.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Columns.
+    pub scheds: Vec<Sched>,
+    /// Row blocks.
+    pub benches: Vec<Bench>,
+    /// The guests' machine.
+    pub topology: Topology,
+    /// How guest time passes.
+    pub mode: Mode,
+    /// What runs the guests.
+    pub accel: Accel,
+    /// Whether the lab's tracer runs.
+    pub trace: bool,
+    /// First seed.
+    pub seed: u64,
+    /// Boots a column.
+    pub runs: u32,
+    /// What `--with` names, and the command's own files.
+    pub with: Vec<File>,
+    /// How many kernels there are.
+    pub kernels: usize,
+    /// Whether any figure may be called ahead, so that sleepers have to be measured.
+    pub gate: bool,
+}
+
+/// One job on one kernel, booted with several seeds.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Index of the kernel.
+    pub kernel: usize,
+    /// For the progress line.
+    pub name: String,
+    /// The job's steps by index of the bench; empty for the one-CPU sleeper.
+    pub benches: Vec<usize>,
+    /// The guest's machine.
+    pub topology: Topology,
+    /// How its time passes.
+    pub mode: Mode,
+    /// What runs it.
+    pub accel: Accel,
+    /// What it does.
+    pub job: Job,
+    /// What is packed besides the lab's own program.
+    pub files: Vec<File>,
+    /// Boots that count.
+    pub runs: u32,
+    /// Boots that may be tried to get them: more than `runs` where a control may void one.
+    pub tries: u32,
+    /// This machine's time for one boot.
+    pub limit: Duration,
+}
+
+impl Unit {
+    /// Whether several may run beside each other without moving their figures.
+    pub fn side_by_side(&self) -> bool {
+        self.mode == Mode::Instructions
+    }
+}
+
+/// All boots, and where each column's figures come from.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// In a fixed order.
+    pub units: Vec<Unit>,
+    /// (kernel, scheduler, bench) to unit and step.
+    pub columns: BTreeMap<(usize, usize, usize), (usize, usize)>,
+    /// (kernel, scheduler) to the unit of its one-CPU sleeper.
+    pub gates: BTreeMap<(usize, usize), usize>,
+    /// The same for EEVDF, by kernel.
+    pub eevdf_gates: BTreeMap<usize, usize>,
+}
+
+/// Lays out all boots.
+pub fn plan(request: &Request) -> Result<Plan> {
+    let mut plan = Plan::default();
+    for kernel in 0..request.kernels {
+        for (s, sched) in request.scheds.iter().enumerate() {
+            for benches in groups(&request.benches) {
+                let skip = |b: &usize| nothing_to_do(sched, &request.benches[*b]);
+                if benches.iter().all(skip) {
+                    continue;
+                }
+                for (step, &bench) in benches.iter().enumerate() {
+                    plan.columns.insert((kernel, s, bench), (plan.units.len(), step));
+                }
+                plan.units.push(column_unit(request, kernel, sched, benches)?);
+            }
+        }
+        if request.gate {
+            let eevdf = Sched::parse("eevdf", Path::new(""))?;
+            let eevdf = add_gate(&mut plan, request, kernel, &eevdf)?;
+            plan.eevdf_gates.insert(kernel, eevdf);
+            for (s, sched) in request.scheds.iter().enumerate() {
+                let unit = add_gate(&mut plan, request, kernel, sched)?;
+                plan.gates.insert((kernel, s), unit);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Loads of a scheduler where none is to be loaded.
+pub fn nothing_to_do(sched: &Sched, bench: &Bench) -> bool {
+    sched.guest == GuestSched::Kernel && matches!(bench.what, What::Loads { .. })
+}
+
+/// Benches that share a boot: all but those that need one of their own.
+fn groups(benches: &[Bench]) -> Vec<Vec<usize>> {
+    let (alone, shared): (Vec<_>, Vec<_>) =
+        (0..benches.len()).partition(|&b| benches[b].what.alone());
+    let shared = Some(shared).filter(|s| !s.is_empty());
+    shared.into_iter().chain(alone.into_iter().map(|b| vec![b])).collect()
+}
+
+fn column_unit(
+    request: &Request,
+    kernel: usize,
+    sched: &Sched,
+    benches: Vec<usize>,
+) -> Result<Unit> {
+    let chosen: Vec<&Bench> = benches.iter().map(|&b| &request.benches[b]).collect();
+    let confine = confinement(sched, &request.topology)?;
+    let (settle_ms, gap_ms) = match request.mode {
+        Mode::Instructions => (SETTLE_MS, GAP_MS),
+        Mode::Parallel => (PARALLEL_PAUSE_MS, PARALLEL_PAUSE_MS),
+    };
+    let mut files = scheduler_files(sched)?;
+    for bench in &chosen {
+        if let Some(program) = &bench.program {
+            files.extend(image::closure(program)?);
+        }
+    }
+    files.extend(request.with.iter().cloned());
+    let voidable = request.mode == Mode::Parallel
+        && chosen.iter().any(|b| matches!(b.what, What::Sleeper { fifo: true, .. }));
+    let words: Vec<&str> = chosen.iter().map(|b| b.word.as_str()).collect();
+    let seconds = chosen.iter().map(|b| b.limit_s()).sum();
+    Ok(Unit {
+        kernel,
+        name: format!("{} {}", sched.word, words.join(",")),
+        topology: request.topology,
+        mode: request.mode,
+        accel: request.accel,
+        job: Job {
+            sched: sched.guest.clone(),
+            settle_ms,
+            gap_ms,
+            trace: request.trace,
+            steps: chosen.iter().map(|b| b.step(confine)).collect(),
+        },
+        benches,
+        files,
+        runs: request.runs,
+        tries: request.runs * if voidable { VOID_FACTOR } else { 1 },
+        limit: START_LIMIT + Duration::from_secs(seconds),
+    })
+}
+
+/// The one-CPU sleeper of a scheduler, or the unit that already runs the same. A mask of CPUs
+/// means nothing there.
+fn add_gate(plan: &mut Plan, request: &Request, kernel: usize, sched: &Sched) -> Result<usize> {
+    let bench = Bench::parse(GATE_BENCH)?;
+    let job = Job {
+        sched: sched.guest.clone(),
+        settle_ms: SETTLE_MS,
+        gap_ms: GAP_MS,
+        trace: false,
+        steps: vec![bench.step(None)],
+    };
+    let same = |u: &Unit| u.kernel == kernel && u.benches.is_empty() && u.job == job;
+    if let Some(unit) = plan.units.iter().position(same) {
+        return Ok(unit);
+    }
+    let runs = request.runs.min(GATE_RUNS);
+    plan.units.push(Unit {
+        kernel,
+        name: format!("{} one-CPU sleeper", sched.word),
+        benches: Vec::new(),
+        topology: Topology { cpus: 1, nodes: 1, smt: 1 },
+        mode: Mode::Instructions,
+        accel: Accel::TcgSingle,
+        job,
+        files: scheduler_files(sched)?,
+        runs,
+        tries: runs,
+        limit: START_LIMIT + Duration::from_secs(bench.limit_s()),
+    });
+    Ok(plan.units.len() - 1)
+}
+
+/// The scheduler word's mask, checked against the guest's CPUs.
+fn confinement<'a>(sched: &'a Sched, topology: &Topology) -> Result<Option<&'a [u32]>> {
+    let Some(cpus) = &sched.confine else { return Ok(None) };
+    match cpus.iter().find(|&&cpu| cpu >= topology.cpus) {
+        None => Ok(Some(cpus)),
+        Some(cpu) => Err(Failure::usage(format!(
+            "`{}`: names CPU {cpu}, but the guest has CPUs 0 to {}",
+            sched.word,
+            topology.cpus - 1
+        ))),
+    }
+}
+
+fn scheduler_files(sched: &Sched) -> Result<Vec<File>> {
+    match &sched.program {
+        None => Ok(Vec::new()),
+        Some(Program::Ours { from, to }) => {
+            Ok(vec![File { to: to.clone(), from: Source::Own(from.clone()), mode: 0o755 }])
+        }
+        Some(Program::Foreign(path)) => image::closure(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
+    use super::*;
+    use crate::error::exit_status;
+
+    fn bench(word: &str) -> Bench {
+        Bench { word: word.to_owned(), what: What::parse(word).unwrap(), program: None }
+    }
+
+    fn sched(word: &str) -> Sched {
+        let (name, program) = (word.to_owned(), None);
+        let argv = vec![format!("/bin/{word}")];
+        match Sched::parse(word, Path::new("")) {
+            Ok(sched) => sched,
+            Err(_) => Sched { word: name, guest: GuestSched::Scx { argv }, program, confine: None },
+        }
+    }
+
+    fn request(scheds: &[&str], benches: &[&str]) -> Request {
+        Request {
+            scheds: scheds.iter().map(|w| sched(w)).collect(),
+            benches: benches.iter().map(|w| bench(w)).collect(),
+            topology: Topology { cpus: 4, nodes: 1, smt: 1 },
+            mode: Mode::Instructions,
+            accel: Accel::TcgSingle,
+            trace: false,
+            seed: 1,
+            runs: 10,
+            with: Vec::new(),
+            kernels: 1,
+            gate: true,
+        }
+    }
+
+    #[test]
+    fn benches_share_a_boot_in_the_order_typed() {
+        let plan = plan(&request(&["null"], &["pipe", "loads", "hackbench", "boots"])).unwrap();
+        let benches: Vec<&[usize]> = plan.units.iter().map(|u| u.benches.as_slice()).collect();
+        assert_eq!(benches[..3], [&[0, 2][..], &[1], &[3]]);
+        assert_eq!(plan.columns[&(0, 0, 2)], (0, 1));
+        assert_eq!(plan.columns[&(0, 0, 3)], (2, 0));
+        let steps: Vec<&str> = plan.units[0].job.steps.iter().map(|s| s.bench.as_str()).collect();
+        assert_eq!(steps, ["pipe", "hackbench"]);
+    }
+
+    #[test]
+    fn every_scheduler_and_eevdf_have_a_one_cpu_sleeper() {
+        let plan = plan(&request(&["null", "ballast"], &["hackbench"])).unwrap();
+        let gates: Vec<&Unit> = plan.units.iter().filter(|u| u.benches.is_empty()).collect();
+        assert_eq!(gates.len(), 3);
+        for gate in gates {
+            assert_eq!((gate.topology.cpus, gate.mode), (1, Mode::Instructions));
+            assert_eq!((gate.runs, gate.tries), (4, 4));
+        }
+        assert_eq!(plan.units[plan.eevdf_gates[&0]].job.sched, GuestSched::Kernel);
+        assert_ne!(plan.gates[&(0, 0)], plan.gates[&(0, 1)]);
+    }
+
+    #[test]
+    fn a_masked_column_shares_eevdfs_sleeper() {
+        let plan = plan(&request(&["eevdf", "eevdf+taskset=1"], &["hackbench"])).unwrap();
+        assert_eq!(plan.gates[&(0, 0)], plan.gates[&(0, 1)]);
+        assert_eq!(plan.eevdf_gates[&0], plan.gates[&(0, 0)]);
+        let masked = &plan.units[plan.columns[&(0, 1, 0)].0];
+        assert_eq!(masked.job.steps[0].affinity, Some(vec![0]));
+    }
+
+    #[test]
+    fn no_sleeper_is_booted_where_nothing_is_judged() {
+        let request = Request { gate: false, ..request(&["null"], &["boots"]) };
+        assert_eq!(plan(&request).unwrap().units.len(), 1);
+    }
+
+    #[test]
+    fn fewer_runs_mean_fewer_sleepers() {
+        let request = Request { runs: 2, ..request(&["null"], &["hackbench"]) };
+        let plan = plan(&request).unwrap();
+        assert!(plan.units.iter().all(|u| u.runs == 2));
+    }
+
+    #[test]
+    fn a_control_may_void_boots_in_parallel_mode_only() {
+        let words = (&["null"][..], &["sleeper+fifo=1", "hackbench"][..]);
+        let parallel = Request { mode: Mode::Parallel, runs: 5, ..request(words.0, words.1) };
+        let tries = |r: &Request| -> Vec<u32> {
+            plan(r).unwrap().units[..2].iter().map(|u| u.tries).collect()
+        };
+        assert_eq!(tries(&parallel), [5, 15]);
+        assert_eq!(tries(&request(words.0, words.1)), [10, 10]);
+    }
+
+    #[test]
+    fn eevdf_has_nothing_to_load() {
+        let plan = plan(&request(&["eevdf", "null"], &["loads"])).unwrap();
+        assert!(!plan.columns.contains_key(&(0, 0, 0)));
+        assert!(plan.columns.contains_key(&(0, 1, 0)));
+    }
+
+    #[test]
+    fn a_mask_outside_the_guest_is_refused() {
+        let error = plan(&request(&["eevdf+taskset=10"], &["hackbench"])).unwrap_err();
+        assert_eq!(exit_status(&error), 2);
+        assert!(error.to_string().contains("CPU 4"));
+    }
+
+    #[test]
+    fn each_kernel_has_its_own_boots() {
+        let request = Request { kernels: 2, ..request(&["eevdf"], &["hackbench"]) };
+        let plan = plan(&request).unwrap();
+        assert_eq!(plan.units.iter().map(|u| u.kernel).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    }
+}
