@@ -21,7 +21,7 @@
 #define POLICY_IDLE_FUZZ_SHIFT	9
 
 /* Nanoseconds / 512; what avg_idle / 512 is cut to, 6 days: times 2^16 CPUs it still fits a u64. */
-#define POLICY_IDLE_AVG_MAX	(1ULL << 40)
+#define POLICY_IDLE_AVG_MAX	((1ULL << 40) - 1)
 
 /* A budget without a limit. */
 #define POLICY_IDLE_WHOLE	0xffffffffU

@@ -170,13 +170,14 @@ POLICY_FN u32 policy_steal_far(const struct policy_topology *t, struct policy_ma
 			       const struct policy_cpu *dst, const struct policy_llc *own,
 			       u32 dst_cpu, void *ctx)
 {
-	u32 begin = features & POLICY_STEAL_LLC ? 0 : 2;
 	u32 end = features & POLICY_STEAL_NUMA ? t->nr_nodes + 1 : 2;
 	u32 offset = dst->pos - own->first;
 	struct policy_span range;
 	u32 k, src_cpu, origin;
 
-	policy_for(k, begin, end) {
+	policy_for(k, 0, end) {
+		if (k < 2 && !(features & POLICY_STEAL_LLC))
+			continue;
 		policy_steal_range(t, dst, own, k, &range);
 		if (range.end <= range.first)
 			continue;
