@@ -37,12 +37,8 @@ fn main() -> anyhow::Result<()> {
     let cache = Path::new("/tmp/ballast-example-cache");
     let image = image::build(&files, &job, cache)?;
     eprintln!("image {} bytes {} in {:?}", image.digest, image.bytes, begin.elapsed());
-    let kernel = Kernel {
-        release: String::new(),
-        digest: String::new(),
-        origin: String::new(),
-        vmlinuz,
-    };
+    let kernel =
+        Kernel { release: String::new(), digest: String::new(), origin: String::new(), vmlinuz };
     let guest = Guest {
         kernel: &kernel,
         image: &image,
@@ -55,7 +51,13 @@ fn main() -> anyhow::Result<()> {
     };
     let begin = Instant::now();
     let boot = emulator::boot(&guest)?;
-    eprintln!("boot in {:?}: {:?} {} (repeats {})", begin.elapsed(), boot.status, boot.reason, boot.repeats);
+    eprintln!(
+        "boot in {:?}: {:?} {} (repeats {})",
+        begin.elapsed(),
+        boot.status,
+        boot.reason,
+        boot.repeats
+    );
     for line in &boot.lines {
         println!("{}", serde_json::to_string(line)?);
     }

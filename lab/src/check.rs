@@ -83,17 +83,10 @@ fn of_every_entry(entry: &Entry) -> Vec<Check> {
 }
 
 fn of_ballast(doc: &Document, entry: &Entry, what: &What, out: &mut Vec<Check>) {
-    let topology = Topology {
-        cpus: doc.topology.cpus,
-        nodes: doc.topology.nodes,
-        smt: doc.topology.smt,
-    };
-    let setting = Setting {
-        mode: doc.mode,
-        topology,
-        at_once: doc.cpus_at_once,
-        cores: doc.host_cores,
-    };
+    let topology =
+        Topology { cpus: doc.topology.cpus, nodes: doc.topology.nodes, smt: doc.topology.smt };
+    let setting =
+        Setting { mode: doc.mode, topology, at_once: doc.cpus_at_once, cores: doc.host_cores };
     let judged = Rules::of(what, &setting).unjudged.is_none();
     match (doc.mode, what) {
         (Mode::Instructions, What::Pipe { pinned: true, .. }) => {
@@ -120,9 +113,10 @@ fn of_ballast(doc: &Document, entry: &Entry, what: &What, out: &mut Vec<Check>) 
 
 /// The mean is at most `factor` times that of `other`, where that column is in the run.
 fn within(doc: &Document, entry: &Entry, other: &str, factor: f64) -> Option<Check> {
-    let other = doc.results.iter().find(|e| {
-        e.sched == other && e.bench == entry.bench && e.kernel == entry.kernel
-    })?;
+    let other = doc
+        .results
+        .iter()
+        .find(|e| e.sched == other && e.bench == entry.bench && e.kernel == entry.kernel)?;
     let (mine, theirs) = (entry.summary().map(|s| s.mean), other.summary().map(|s| s.mean));
     let (ok, text) = match mine.zip(theirs) {
         Some((mine, theirs)) => (

@@ -299,7 +299,9 @@ pub fn cache_folder() -> Result<PathBuf> {
     from("XDG_CACHE_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".cache")))
         .map(|folder| folder.join("ballast"))
-        .ok_or_else(|| Failure::usage("neither XDG_CACHE_HOME nor HOME names a folder for the cache"))
+        .ok_or_else(|| {
+            Failure::usage("neither XDG_CACHE_HOME nor HOME names a folder for the cache")
+        })
 }
 
 #[cfg(test)]

@@ -72,11 +72,7 @@ fn run(argv: &[String], step: &Step, children: &mut Children) -> Result<Done> {
     Ok(Done { wall_ns, status, output: text.unwrap_or_else(|| output.text()) })
 }
 
-fn ejection(
-    index: usize,
-    scheduler: Option<&Scheduler>,
-    children: &mut Children,
-) -> Option<Line> {
+fn ejection(index: usize, scheduler: Option<&Scheduler>, children: &mut Children) -> Option<Line> {
     let scheduler = scheduler.filter(|s| !s.in_charge())?;
     let (reason, log) = scheduler.ejected(children);
     Some(Line::Ejected { index, reason, log })
@@ -128,7 +124,9 @@ fn loads(
         let of = |text: String| format!("load {n} of {times}: {text}");
         let scheduler = match Scheduler::start(program, children)? {
             Start::InCharge(scheduler) => scheduler,
-            Start::Refused { status, log } => return Ok(Err(Line::Refused { status, log: of(log) })),
+            Start::Refused { status, log } => {
+                return Ok(Err(Line::Refused { status, log: of(log) }))
+            }
         };
         for _ in 0..LOADED_MS / super::scheduler::POLL_MS {
             if let Err(done) = load.keep_going(children)? {

@@ -59,9 +59,9 @@ fn accelerator(guest: &Guest, words: &mut Words) {
     words.pair("-accel", format!("tcg,thread={thread}"));
     words.pair("-cpu", "max,-rdrand,-rdseed");
     match guest.mode {
-        Mode::Instructions => words
-            .pair("-icount", "shift=0,sleep=off")
-            .pair("-rtc", "clock=vm,base=2026-01-01"),
+        Mode::Instructions => {
+            words.pair("-icount", "shift=0,sleep=off").pair("-rtc", "clock=vm,base=2026-01-01")
+        }
         Mode::Parallel => words.pair("-rtc", "base=2026-01-01"),
     };
 }
