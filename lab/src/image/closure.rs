@@ -294,7 +294,7 @@ mod tests {
     }
 
     fn message(program: &Path) -> String {
-        let error = closure(program).err().expect("must fail");
+        let error = closure(program).expect_err("must fail");
         assert_eq!(crate::error::exit_status(&error), 2, "{error}");
         let text = error.to_string();
         assert!(!text.contains('\n') && text.contains(&*program.to_string_lossy()), "{text}");

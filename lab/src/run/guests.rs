@@ -95,7 +95,7 @@ impl<'a> Guests<'a> {
         Inputs {
             emulator: &self.emulator,
             emulator_words: emulator::command_line(guest).into_iter().map(by_digest).collect(),
-            guest_words: emulator::kernel_command_line(guest.seed, guest.mode),
+            guest_words: emulator::kernel_command_line(guest.seed),
             mode: unit.mode,
             topology: unit.topology,
             image: &guest.image.digest,
