@@ -5,6 +5,9 @@
 # are in docs/lab.md.
 set -uo pipefail
 
+root=$(dirname -- "$(readlink -f -- "$0")")/../..
+ballast=$(readlink -f -- "$root/target/x86_64-unknown-linux-gnu/release/ballast")
+
 quick=
 [[ ${1-} != --quick ]] || quick=1
 cores=$(nproc)
@@ -13,8 +16,9 @@ cores=$(nproc)
 lab() {
 	local name=$1 output status=0
 	shift
+	local begin=$SECONDS
 	printf '%s: ./ballast lab run --fresh --check %s\n' "$name" "$*"
-	output=$("$BALLAST_PROGRAMS/ballast" lab run --fresh --check "$@" 2>&1) || status=$?
+	output=$("$ballast" lab run --fresh --check "$@" 2>&1) || status=$?
 	grep -vE '^(ok|MISSED) ' <<<"$output"
 	sed -nE "s/^(ok|MISSED) /\1 $name: /p" <<<"$output" | while IFS= read -r line; do
 		echo "$line"
@@ -24,6 +28,7 @@ lab() {
 		echo "FAILED $name: lab run ended with status $status (above)"
 		echo "replay ./ballast lab run --fresh --check $*"
 	fi
+	echo "($name: $((SECONDS - begin)) s)"
 }
 
 echo "The documented Numbers take 10 seeds, 20 loads and 20 boots; here: 2 seeds, 3 loads, 3 boots."
