@@ -134,5 +134,7 @@ if ! cargo_run fetch --locked --target x86_64-unknown-linux-gnu --offline -q 2>/
 fi
 say 'building (the first time takes minutes, later ones seconds)'
 cargo_run build --release --locked --offline --workspace >&2 || exit 1
+[[ $purpose != test ]] ||
+	cargo_run test --release --locked --offline --workspace --no-run -q >&2 || exit 1
 touch "$stamp.end"
 mv "$stamp.new" "$stamp"

@@ -48,8 +48,9 @@ if command -v shellcheck >/dev/null; then stage 'Shell scripts' shell_lint; else
 if cargo fmt --version >/dev/null 2>&1; then stage 'Rust format' rust_format; else skip rustfmt 'no rustfmt (rustup, or package rustfmt)'; fi
 if cargo clippy --version >/dev/null 2>&1; then stage 'Rust lints' rust_lint; else skip clippy 'no clippy (rustup, or package rust-clippy)'; fi
 stage 'policy/ in C' policy_tests
+stage 'Boots' "$here/boots.sh" ${quick:+--quick} # they fetch the kernels that the rest boots too
 stage 'Rust' rust_tests
 stage 'Bad input' "$here/bad-input.sh"
-stage 'Boots' "$here/boots.sh" ${quick:+--quick}
+[[ $quick ]] || stage 'Another folder' "$here/folders.sh"
 printf '\n%d s%s' $((SECONDS - begin)) "${quick:+ (--quick: most boots were left out)}"
 totals

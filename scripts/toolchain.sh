@@ -49,6 +49,6 @@ cargo_run() {
 	local home=${CARGO_HOME:-${HOME:-/}/.cargo}
 	env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET \
 		CARGO_TARGET_DIR="$root/target" \
-		cargo "$@" --config "target.x86_64-unknown-linux-gnu.rustflags = [
-			'--remap-path-prefix=$root=/ballast', '--remap-path-prefix=$home=/cargo']"
+		cargo --config "target.x86_64-unknown-linux-gnu.rustflags = [
+			'--remap-path-prefix=$root=/ballast', '--remap-path-prefix=$home=/cargo']" "$@"
 }

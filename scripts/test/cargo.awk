@@ -14,7 +14,7 @@ function flush_program(ended,    i, name) {
 			print "skipped " unit " " name ": " (result[name] == "ignored" ? "ignored without a reason" : substr(result[name], 10))
 		else {
 			print "FAILED " unit " " name ":" said[name]
-			print "replay cargo test --release --locked -p " package " -- --exact " name
+			print "replay cargo test --release --locked -- --exact " name
 		}
 	}
 	if (unit != "" && !ended)
@@ -30,15 +30,11 @@ function flush_program(ended,    i, name) {
 	unit = $0
 	sub(/.*\//, "", unit)
 	sub(/-[0-9a-f]+\)$/, "", unit)
-	package = unit
-	sub(/^ballast_guest$/, "ballast_lab", package)
-	sub(/^ballast$/, "ballast_cli", package)
-	sub(/^scx_null$/, "scx_ballast", package)
 	next
 }
 /^ +Doc-tests / {
 	flush_program(unit == "")
-	unit = package = $2
+	unit = $2
 	next
 }
 /^test result: / { flush_program(1); current = ""; next }
@@ -60,6 +56,7 @@ current != "" {
 		said[current] = said[current] " " $0
 	next
 }
+/^ +(Compiling|Finished) / { next }
 /^(running [0-9]+ tests?|    [^ ].*|)$/ { next }
 { print; fflush() }
 END { flush_program(unit == "") }

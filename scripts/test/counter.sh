@@ -39,7 +39,7 @@ check 'a skipped stage counts' '0 passed, 0 failed, 1 skipped' 'skipped boots: n
 
 run='     Running unittests src/lib.rs (target/t/release/deps/some_lib-0123456789abcdef)\n'
 check 'cargo: passes, failures, ignored' '2 passed, 1 failed, 1 skipped' \
-	'again: cargo test --release --locked -p some_lib -- --exact m::c' stage cargo cargo_says \
+	'again: cargo test --release --locked -- --exact m::c' stage cargo cargo_says \
 	"${run}running 4 tests\ntest m::a ... ok\ntest m::b - should panic ... ok\ntest m::c ... FAILED\ntest m::d ... ignored, no root\ntest result: FAILED. 1 passed\n" 101
 check 'cargo: a test that says skipped' '1 passed, 0 failed, 1 skipped' \
 	'skipped some_lib m::b: no gcc' stage cargo cargo_says \
