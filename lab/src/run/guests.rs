@@ -42,7 +42,17 @@ impl<'a> Guests<'a> {
         let images = units.iter().map(|_| Mutex::new(None)).collect();
         let taken_from_cache = AtomicUsize::new(0);
         let machine = machine();
-        Self { kernels, units, cache, samples, emulator, machine, images, taken_from_cache, progress }
+        Self {
+            kernels,
+            units,
+            cache,
+            samples,
+            emulator,
+            machine,
+            images,
+            taken_from_cache,
+            progress,
+        }
     }
 
     /// How many boots came from the cache.
