@@ -30,7 +30,7 @@ pub const MAX_NODES: u32 = 128;
 /// Boots that QEMU broke are repeated so many times.
 const REPEATS: u32 = 3;
 /// Host time from power-on to the agent's first line, whatever the caller's limit: a fixed part …
-const HELLO_LIMIT: Duration = Duration::from_secs(60);
+const HELLO_LIMIT: Duration = Duration::from_secs(300);
 /// … and one for each guest CPU.
 const HELLO_LIMIT_A_CPU: Duration = Duration::from_secs(3);
 /// A trial boot under KVM takes about 2 s where KVM works.

@@ -237,7 +237,11 @@ fn keep(bytes: &[u8], folder: &Path) -> Result<Image> {
         .and_then(|()| fs::rename(&temporary, &image.path));
     if let Err(error) = written {
         let _ = fs::remove_file(&temporary);
-        return Err(Failure::failed(unwritten(folder, bytes.len(), &error)));
+        let says = unwritten(folder, bytes.len(), &error);
+        return Err(match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Failure::machine(says),
+            _ => Failure::failed(says),
+        });
     }
     prune(folder);
     Ok(image)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Defects planted in a copy of policy/, one at a time; each must be caught by the test that it
-# names. A mutant is a sed script in mutants/ that begins with three comments:
+# Defects planted in a copy of policy/ or of vtime.h, one at a time; each must be caught by the test
+# that it names. A mutant is a sed script in mutants/ that begins with three comments:
 #
 #   # breaks: what goes wrong
-#   # in: HEADER
+#   # in: HEADER, relative to policy/
 #   # caught by: PROGRAM TEST
 #
 # Usage: mutants.sh BUILD_FOLDER [NAME]; prints "ok NAME" or "FAILED NAME: why" for each.
@@ -32,15 +32,17 @@ plant() {
 	mutant=$1
 	name=mutant_$(basename "$mutant" .sed)
 	header=$(sed -n 's/^# in: //p' "$mutant")
+	original=$tests/../$header
 	program=$(sed -n 's/^# caught by: \([a-z]*\) .*/\1/p' "$mutant")
 	test=$(sed -n 's/^# caught by: [a-z]* //p' "$mutant")
 	copy=$build/mutants/$name
 	mkdir -p "$copy"
 	cp "$tests"/../*.h "$copy"
-	sed -f "$mutant" "$tests/../$header" >"$copy/$header"
+	planted=$copy/$(basename "$header")
+	sed -f "$mutant" "$original" >"$planted"
 
-	if cmp -s "$tests/../$header" "$copy/$header"; then
-		why="changes nothing in $header: policy/ has moved on"
+	if cmp -s "$original" "$planted"; then
+		why="changes nothing in $header, which has moved on"
 	elif ! compile 2>"$copy/log"; then
 		why="does not compile: $(head -n 1 "$copy/log")"
 	elif "$copy/program" "$test" >"$copy/log" 2>&1; then

@@ -34,7 +34,7 @@ listed() {
 }
 
 all() {
-	for p in mask steal idle budget identity accessors fuzz; do
+	for p in mask steal idle budget identity vtime accessors fuzz; do
 		program $p
 	done
 	if [ "$1" = unsanitized ]; then

@@ -87,7 +87,9 @@ kill_guest_of() {
 	for ((i = 0; i < 600; i++)); do
 		# shellcheck disable=SC2013 # numbers on one line: words are what is wanted
 		for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
-			[[ $(cat "/proc/$child/comm" 2>/dev/null) == qemu-system-x86 ]] && kill -KILL "$child" && return
+			# The one with a kernel: another only tells its version.
+			tr '\0' '\n' <"/proc/$child/cmdline" 2>/dev/null | grep -qx -e -kernel &&
+				kill -KILL "$child" && return
 		done
 		sleep 0.1
 	done

@@ -40,13 +40,14 @@ if [[ $quick ]]; then
 fi
 
 kernels=auto,6.18
-lab numbers --instructions --kernel $kernels --runs 2 --sched eevdf,eevdf+taskset=1,null,ballast \
-	--bench hackbench,hackbench+groups=4,hackbench+transport=socket,pipe+pinned=1
-lab sleepers --instructions --kernel $kernels --cpus 1 --runs 2 --sched eevdf,null,ballast \
+lab numbers --instructions --runs 2 --sched eevdf,eevdf+taskset=1,null,ballast \
+	--bench hackbench,hackbench+transport=socket,pipe+pinned=1
+lab numbers-6.18 --instructions --kernel 6.18 --runs 2 --bench hackbench,pipe+pinned=1
+lab sleepers --instructions --kernel $kernels --cpus 1 --runs 2 --sched eevdf,ballast \
 	--bench sleeper+hogs=1,sleeper+hogs=2,sleeper+hogs=8
-lab shares --instructions --kernel $kernels --cpus 1 --runs 1 --sched eevdf,ballast --bench shares
+lab shares --instructions --kernel $kernels --cpus 1 --runs 1 --sched ballast --bench shares
 lab loads --kernel $kernels --sched ballast --bench loads+times=3 --runs 1
-lab boots --kernel $kernels --sched ballast --bench boots --runs 3
+lab boots --sched ballast --bench boots --runs 3
 lab 64-cpus --parallel --cpus 64 --nodes 4 --sched ballast --bench hackbench --runs 1
 lab stealing --parallel --trace --sched eevdf,ballast,ballast+NO_STEAL --bench hackbench --runs 1
 if ((cores >= 4)); then

@@ -57,25 +57,24 @@ static __always_inline u64 time_arrive(struct task_struct *p, struct ballast_cpu
 	u32 home = vtime_home(word);
 	u64 clock = shared_read(&c->clock);
 	struct ballast_cpu *h = c;
-	u64 arrived;
-	s64 lag, change;
+	u64 old_clock, arrived;
+	s64 change;
 
 	if (home != cpu && !(h = cpu_state(home)))
 		h = c;
-	lag = vtime_lag(word, h == c ? clock : shared_read(&h->clock), credit);
+	old_clock = h == c ? clock : shared_read(&h->clock);
+	arrived = vtime_arrive(word, old_clock, clock, credit, cpu);
 	if (home == cpu) {
-		arrived = vtime_with_home(clock + lag, cpu);
-		if (lag == (s64)(word - clock))
-			return word;
-		task_set_vtime(p, arrived);
+		if (arrived != word)
+			task_set_vtime(p, arrived);
 		return arrived;
 	}
 
-	arrived = features() & BALLAST_REBASE ? clock + lag : word;
-	arrived = vtime_with_home(arrived, cpu);
+	if (!(features() & BALLAST_REBASE))
+		arrived = vtime_with_home(word, cpu);
 	task_set_vtime(p, arrived);
 	count(c, moves);
-	change = (s64)(arrived - clock) - lag;
+	change = (s64)(arrived - clock) - vtime_lag(word, old_clock, credit);
 	if (change < 0)
 		change = -change;
 	if ((u64)change >> VTIME_HOME_BITS > shared_read(&ballast.tunables.slice_ns))

@@ -88,4 +88,13 @@ static __always_inline s64 vtime_lag(u64 word, u64 clock, u64 credit)
 	return lag;
 }
 
+/*
+ * @word on @cpu: the bounded lag that it had against the clock of its home, @old_clock, against
+ * @new_clock. At home the two clocks are one, and a word whose lag needs no bound stays as it is.
+ */
+static __always_inline u64 vtime_arrive(u64 word, u64 old_clock, u64 new_clock, u64 credit, u32 cpu)
+{
+	return vtime_with_home(new_clock + vtime_lag(word, old_clock, credit), cpu);
+}
+
 #endif
