@@ -86,17 +86,10 @@ fn of_every_entry(entry: &Entry) -> Vec<Check> {
 }
 
 fn of_ballast(doc: &Document, entry: &Entry, what: &What, out: &mut Vec<Check>) {
-    let topology = Topology {
-        cpus: doc.topology.cpus,
-        nodes: doc.topology.nodes,
-        smt: doc.topology.smt,
-    };
-    let setting = Setting {
-        mode: doc.mode,
-        topology,
-        at_once: doc.cpus_at_once,
-        cores: doc.host_cores,
-    };
+    let topology =
+        Topology { cpus: doc.topology.cpus, nodes: doc.topology.nodes, smt: doc.topology.smt };
+    let setting =
+        Setting { mode: doc.mode, topology, at_once: doc.cpus_at_once, cores: doc.host_cores };
     let rules = Rules::of(what, &setting);
     let judged = rules.unjudged.is_none();
     match (doc.mode, what) {
@@ -124,9 +117,10 @@ fn of_ballast(doc: &Document, entry: &Entry, what: &What, out: &mut Vec<Check>) 
 
 /// The mean is at most `factor` times that of `other`, where that column is in the run.
 fn within(doc: &Document, entry: &Entry, other: &str, factor: f64) -> Option<Check> {
-    let other = doc.results.iter().find(|e| {
-        e.sched == other && e.bench == entry.bench && e.kernel == entry.kernel
-    })?;
+    let other = doc
+        .results
+        .iter()
+        .find(|e| e.sched == other && e.bench == entry.bench && e.kernel == entry.kernel)?;
     let (mine, theirs) = (entry.summary().map(|s| s.mean), other.summary().map(|s| s.mean));
     let (ok, text) = match mine.zip(theirs) {
         Some((mine, theirs)) => (
@@ -144,9 +138,10 @@ fn within(doc: &Document, entry: &Entry, other: &str, factor: f64) -> Option<Che
 
 /// Neither packed nor late; pipes: ahead of EEVDF; sockets: not behind it.
 fn verdict(doc: &Document, entry: &Entry, rules: &Rules, pipes: bool) -> Option<Check> {
-    let eevdf = doc.results.iter().find(|e| {
-        e.sched == "eevdf" && e.bench == entry.bench && e.kernel == entry.kernel
-    })?;
+    let eevdf = doc
+        .results
+        .iter()
+        .find(|e| e.sched == "eevdf" && e.bench == entry.bench && e.kernel == entry.kernel)?;
     let c = doc.comparisons.iter().find(|c| {
         c.a == entry.sched && c.b == "eevdf" && c.bench == entry.bench && c.kernel == entry.kernel
     })?;
@@ -156,7 +151,9 @@ fn verdict(doc: &Document, entry: &Entry, rules: &Rules, pipes: bool) -> Option<
     let few = entry.samples.len().min(eevdf.samples.len()) < BOOTS_FOR_A_VERDICT;
     let (ok, wanted) = match (pipes, few) {
         (true, false) => (c.verdict == Some(Verdict::Ahead), "must be ahead"),
-        (true, true) => (c.change_pct.is_some_and(|pct| pct < 0.0), "few boots: mean must be below"),
+        (true, true) => {
+            (c.change_pct.is_some_and(|pct| pct < 0.0), "few boots: mean must be below")
+        }
         (false, _) => (c.verdict != Some(Verdict::Behind), "must not be behind"),
     };
     let text = format!("{word} of eevdf{change}, {wanted}");

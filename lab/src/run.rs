@@ -220,6 +220,7 @@ fn understand(options: &Options) -> Result<Words> {
     if scheds.is_empty() || benches.is_empty() || choices.is_empty() {
         return Err(Failure::usage("needs at least one scheduler, one bench and one kernel"));
     }
+    plan::check(&scheds, &benches, &options.topology)?;
     let mut with = Vec::new();
     for path in &options.with {
         with.extend(image::with(path)?);
@@ -299,7 +300,9 @@ pub fn cache_folder() -> Result<PathBuf> {
     from("XDG_CACHE_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".cache")))
         .map(|folder| folder.join("ballast"))
-        .ok_or_else(|| Failure::usage("neither XDG_CACHE_HOME nor HOME names a folder for the cache"))
+        .ok_or_else(|| {
+            Failure::usage("neither XDG_CACHE_HOME nor HOME names a folder for the cache")
+        })
 }
 
 #[cfg(test)]

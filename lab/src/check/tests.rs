@@ -36,7 +36,9 @@ fn a_switch_may_cost_a_tenth_more_than_the_floor() {
     assert!(missed(&mut columns("pipe+pinned=1", [1.5, 1.0, 1.099], 10)).is_empty());
     let lines = missed(&mut columns("pipe+pinned=1", [1.5, 1.0, 1.11], 10));
     assert_eq!(lines.len(), 1);
-    assert!(lines[0].starts_with("MISSED pipe+pinned=1 ballast") && lines[0].contains("1.110 x null"));
+    assert!(
+        lines[0].starts_with("MISSED pipe+pinned=1 ballast") && lines[0].contains("1.110 x null")
+    );
 }
 
 #[test]

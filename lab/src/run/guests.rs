@@ -72,7 +72,10 @@ impl<'a> Guests<'a> {
             }
             Found::Corrupt(path) => {
                 self.progress.clear();
-                eprintln!("ballast: {}: not a finished boot, ignored and run again", path.display());
+                eprintln!(
+                    "ballast: {}: not a finished boot, ignored and run again",
+                    path.display()
+                );
             }
             Found::Nothing => {}
         }

@@ -64,7 +64,11 @@ fn sound(unit: &Unit, seed: u64) -> Boot {
     let factor = if is("eevdf ") { 1.0 } else { 0.8 };
     let of = |(i, s): (usize, &crate::model::Step)| {
         let us = if s.bench.starts_with("sleeper") {
-            if is("null") { 47_000.0 } else { 60.0 }
+            if is("null") {
+                47_000.0
+            } else {
+                60.0
+            }
         } else {
             250_000.0 * factor * wobble
         };
@@ -73,7 +77,11 @@ fn sound(unit: &Unit, seed: u64) -> Boot {
     ended(seed, Status::Ok, unit.job.steps.iter().enumerate().map(of).collect())
 }
 
-fn document(request: &Request, boot: &(dyn Fn(&Unit, u64) -> Boot + Sync), workers: u32) -> Document {
+fn document(
+    request: &Request,
+    boot: &(dyn Fn(&Unit, u64) -> Boot + Sync),
+    workers: u32,
+) -> Document {
     let plan = plan(request).unwrap();
     let one = |unit: usize, seed: u64| Ok(boot(&plan.units[unit], seed));
     let boots = boot_plan(request, &plan, workers, &one, &Progress::default()).unwrap();
