@@ -200,7 +200,7 @@ fn remarks(out: &mut String, entry: &Entry) {
         let text = format!("{}: {} boots voided by their control", entry.sched, entry.voided);
         lines(out, &text, "  ");
     }
-    if let Some(shares) = entry.details.iter().find_map(|d| shares(d)) {
+    if let Some(shares) = entry.details.iter().find_map(shares) {
         lines(out, &format!("{}: first boot's {shares}", entry.sched), "  ");
     }
 }
