@@ -12,8 +12,8 @@
 #include "state.h"
 
 /*
- * Nanoseconds; a CPU that is idle for less on average does not try: a conservative bound of a steal,
- * which takes 1 to 2 us (spec/stealing.md 1.1, SCHED_STEAL_COST).
+ * Nanoseconds; a CPU that is idle for less on average does not try: a conservative bound of a
+ * steal, which takes 1 to 2 us (spec/stealing.md 1.1, SCHED_STEAL_COST).
  */
 #define POLICY_STEAL_COST	10000
 
@@ -128,8 +128,8 @@ POLICY_FN bool policy_overload_set(struct policy *p, struct policy_mask *m, u32 
 }
 
 /*
- * cpu is not overloaded any more. Return true if its bit was set: the caller then looks at its queue
- * again. Pairs with policy_overload_set(), as policy_mask_clear() says.
+ * cpu is not overloaded any more. Return true if its bit was set: the caller then looks at its
+ * queue again. Pairs with policy_overload_set(), as policy_mask_clear() says.
  */
 POLICY_FN bool policy_overload_clear(struct policy *p, struct policy_mask *m, u32 cpu)
 {

@@ -141,7 +141,8 @@ fn boot_once(guest: &Guest, repeats: u32) -> Result<Boot> {
 
 /// `qemu-system-x86_64 --version`, first line.
 pub fn version() -> Result<String> {
-    let output = Command::new(QEMU).arg("--version").output().map_err(process::not_started(QEMU))?;
+    let output =
+        Command::new(QEMU).arg("--version").output().map_err(process::not_started(QEMU))?;
     let text = String::from_utf8_lossy(&output.stdout);
     match text.lines().next() {
         Some(line) if output.status.success() => Ok(line.to_string()),

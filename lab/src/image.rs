@@ -158,13 +158,8 @@ pub fn build(files: &[File], job: &Job, cache: &Path) -> Result<Image> {
 
 /// An image that boots, says hello and ends: for trial boots.
 pub fn hello(cache: &Path) -> Result<Image> {
-    let job = Job {
-        sched: GuestSched::Kernel,
-        settle_ms: 0,
-        gap_ms: 0,
-        trace: false,
-        steps: Vec::new(),
-    };
+    let job =
+        Job { sched: GuestSched::Kernel, settle_ms: 0, gap_ms: 0, trace: false, steps: Vec::new() };
     build(&[], &job, cache)
 }
 

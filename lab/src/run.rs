@@ -129,8 +129,11 @@ pub fn run(options: &Options, progress: &Progress, say: &dyn Fn(&str)) -> Result
     );
     let boots = boot_plan(&request, &plan, cores, &|unit, seed| guests.boot(unit, seed), progress)?;
     progress.clear();
-    if guests.reused() > 0 {
-        say(&format!("{} boots were taken from the cache (--fresh runs all)", guests.reused()));
+    if guests.taken_from_cache() > 0 {
+        say(&format!(
+            "{} boots were taken from the cache (--fresh runs all)",
+            guests.taken_from_cache()
+        ));
     }
     let versions = versions(&request.scheds, &options.version)?;
     let mut document = Document {

@@ -4,9 +4,11 @@
 # and the documented exit status (1 a run failed, 2 usage or input, 3 this machine cannot do it).
 set -uo pipefail
 
+root=$(dirname -- "$(readlink -f -- "$0")")/../..
+ballast=$(readlink -f -- "$root/target/x86_64-unknown-linux-gnu/release/ballast")
+
 work=$(mktemp -d "${TMPDIR:-/tmp}/ballast-bad-input.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT
-ballast=$BALLAST_PROGRAMS/ballast
 
 # refuses NAME STATUS PATTERN COMMAND…: ends with STATUS, nothing on standard output, and one line
 # on standard error that matches PATTERN.
@@ -53,7 +55,7 @@ lab 'a command that is not there' 2 'no-such-program' -- no-such-program
 lab 'a --with that is not there' 2 "$work/nothing" --with "$work/nothing" -- true
 lab 'results into a folder that is not there' 2 "$work/nothing/x.json" --json "$work/nothing/x.json"
 refuses 'an unknown command' 2 'demno.*demo' "$ballast" demno
-refuses 'an unknown word of ./ballast test' 2 'quik.*--quick' ./ballast test --quik
+refuses 'an unknown word of ./ballast test' 2 'quik.*--quick' "$root/ballast" test --quik
 
 # Kernels.
 lab 'a kernel that is not there' 2 "$work/nothing" --kernel "$work/nothing"

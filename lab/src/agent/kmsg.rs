@@ -8,8 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use anyhow::{Context, Result};
 
 /// Text that only a complaint of the kernel's has.
-const COMPLAINTS: [&str; 17] = [
-    "WARNING: ",
+const COMPLAINTS: [&str; 16] = [
     "BUG: ",
     "kernel BUG at",
     "Oops: ",
@@ -58,13 +57,22 @@ fn message(record: &str) -> Option<String> {
 
 /// The messages that are complaints; a scheduler's ejection is one.
 pub fn warnings(messages: &[String]) -> Vec<String> {
-    let complaint = |m: &&String| COMPLAINTS.iter().any(|c| m.contains(c)) || is_ejection(m);
+    let complaint =
+        |m: &&String| COMPLAINTS.iter().any(|c| m.contains(c)) || is_warning(m) || is_ejection(m);
     messages.iter().filter(complaint).take(SHOWN).cloned().collect()
 }
 
 /// What the kernel said of sched_ext, newest last.
 pub fn of_sched_ext(messages: &[String]) -> Vec<String> {
     messages.iter().filter(|m| m.contains("sched_ext: ")).cloned().collect()
+}
+
+/// The head of a warning with a call trace: `WARNING: CPU: 1 PID: 77 at FILE:LINE …`, from 7.0 on
+/// `WARNING: FILE:LINE at …, CPU#1: …`. Plain advice begins with the same word, about the host's
+/// processor for instance.
+fn is_warning(message: &str) -> bool {
+    let traced = message.contains("CPU: ") || message.contains("CPU#");
+    message.starts_with("WARNING: ") && message.contains(" at ") && traced
 }
 
 /// `sched_ext: BPF scheduler "x" disabled (runtime error)`, but not `(unregistered from …)`.
@@ -93,8 +101,10 @@ mod tests {
             "sched_ext: BPF scheduler \"ballast\" enabled",
             "sched_ext: BPF scheduler \"ballast\" disabled (unregistered from user space)",
             "clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable",
+            "WARNING: Unprivileged eBPF is enabled with eIBRS+LFENCE mitigation and SMT",
             "Warning: unsupported option",
             "WARNING: CPU: 1 PID: 77 at kernel/sched/ext.c:2000 task_tick_scx+0x1/0x2",
+            "WARNING: kernel/bpf/verifier.c:2731 at reg_bounds_sanity_check+0x1/0x2, CPU#0: scx/138",
             "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
             "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [hackbench:90]",
             "sched_ext: BPF scheduler \"ballast\" disabled (runtime error)",
@@ -102,9 +112,9 @@ mod tests {
         ]
         .map(String::from)
         .into();
-        assert_eq!(warnings(&log), log[4..]);
+        assert_eq!(warnings(&log), log[5..]);
         assert_eq!(of_sched_ext(&log).len(), 3);
-        let flood = vec![log[4].clone(); 100];
+        let flood = vec![log[5].clone(); 100];
         assert_eq!(warnings(&flood).len(), SHOWN);
     }
 }

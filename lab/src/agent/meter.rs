@@ -56,7 +56,8 @@ impl Reading {
     /// What happened from `self` to `end`. A CPU or counter that one of them lacks is left out.
     pub fn until(&self, end: &Reading) -> Meter {
         let both = || self.cpus.iter().zip(&end.cpus);
-        let of = |name: &String, end: u64| end.saturating_sub(*self.counters.get(name).unwrap_or(&0));
+        let of =
+            |name: &String, end: u64| end.saturating_sub(*self.counters.get(name).unwrap_or(&0));
         Meter {
             switches: end.switches.saturating_sub(self.switches),
             run_ns: both().map(|(a, b)| b.0.saturating_sub(a.0)).collect(),

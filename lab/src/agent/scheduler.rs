@@ -44,14 +44,16 @@ impl Scheduler {
         if state().is_empty() {
             return refused(None, "this kernel has no sched_ext (/sys/kernel/sched_ext)".into());
         }
+        let before = entry("enable_seq");
         let pid = match children.start(argv, None, &output()) {
             Ok(pid) => pid,
             Err(error) => return refused(None, format!("{error:#}")),
         };
         for _ in 0..START_MS / POLL_MS {
-            if state() == "enabled" {
-                let (ops, sequence) = (entry("root/ops"), entry("enable_seq"));
-                return Ok(Start::InCharge(Self { pid, ops, sequence }));
+            // the kernel counts a start only after its state has changed
+            let sequence = entry("enable_seq");
+            if state() == "enabled" && sequence != before {
+                return Ok(Start::InCharge(Self { pid, ops: entry("root/ops"), sequence }));
             }
             if let Some(status) = children.poll(pid) {
                 return refused(Some(status), log());

@@ -80,7 +80,7 @@ pub fn spend_seed() {
 
 fn seed_of(cmdline: &str) -> u64 {
     let words = cmdline.split_whitespace();
-    words.filter_map(|word| word.strip_prefix("seed=")?.parse().ok()).last().unwrap_or(0)
+    words.filter_map(|word| word.strip_prefix("seed=")?.parse().ok()).next_back().unwrap_or(0)
 }
 
 /// The first line: which kernel, and the machine that it sees.

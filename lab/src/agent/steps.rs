@@ -9,6 +9,7 @@ use super::port::Port;
 use super::scheduler::{Scheduler, Start};
 use super::system;
 use crate::model::{Action, GuestSched, Job, Line, Step};
+use crate::tracer::Tracer;
 
 /// Guest time that the load runs under a scheduler before it is unloaded again.
 const LOADED_MS: u64 = 200;
@@ -34,6 +35,7 @@ pub fn run_all(
     }
     for (index, step) in job.steps.iter().enumerate() {
         system::sleep_ms(job.gap_ms);
+        let tracer = job.trace.then(|| Tracer::start(&bench_cpus(step))).transpose()?;
         let begin = Reading::begin();
         let done = match &step.action {
             Action::Command { argv } => run(argv, step, children)?,
@@ -42,7 +44,14 @@ pub fn run_all(
                 Err(line) => return Ok(Err(line)),
             },
         };
-        let meter = begin.until(&Reading::end());
+        let mut meter = begin.until(&Reading::end());
+        if let Some(tracer) = tracer {
+            let summary = tracer.stop()?;
+            meter.idle_while_waiting_pct = summary.idle_while_waiting_pct;
+            if !summary.note.is_empty() {
+                eprintln!("ballast-guest: no share of idle CPUs: {}", summary.note);
+            }
+        }
         if let Some(line) = ejection(index, scheduler, children) {
             return Ok(Err(line));
         }
@@ -50,6 +59,12 @@ pub fn run_all(
         port.send(&Line::Step { index, wall_ns, status, output, meter })?;
     }
     Ok(Ok(()))
+}
+
+/// The CPUs that a step's tasks may use.
+fn bench_cpus(step: &Step) -> Vec<u32> {
+    let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    step.affinity.clone().unwrap_or_else(|| (0..all()).collect())
 }
 
 /// What came of one run.
@@ -72,11 +87,7 @@ fn run(argv: &[String], step: &Step, children: &mut Children) -> Result<Done> {
     Ok(Done { wall_ns, status, output: text.unwrap_or_else(|| output.text()) })
 }
 
-fn ejection(
-    index: usize,
-    scheduler: Option<&Scheduler>,
-    children: &mut Children,
-) -> Option<Line> {
+fn ejection(index: usize, scheduler: Option<&Scheduler>, children: &mut Children) -> Option<Line> {
     let scheduler = scheduler.filter(|s| !s.in_charge())?;
     let (reason, log) = scheduler.ejected(children);
     Some(Line::Ejected { index, reason, log })
@@ -128,7 +139,9 @@ fn loads(
         let of = |text: String| format!("load {n} of {times}: {text}");
         let scheduler = match Scheduler::start(program, children)? {
             Start::InCharge(scheduler) => scheduler,
-            Start::Refused { status, log } => return Ok(Err(Line::Refused { status, log: of(log) })),
+            Start::Refused { status, log } => {
+                return Ok(Err(Line::Refused { status, log: of(log) }))
+            }
         };
         for _ in 0..LOADED_MS / super::scheduler::POLL_MS {
             if let Err(done) = load.keep_going(children)? {

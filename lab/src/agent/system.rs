@@ -35,7 +35,8 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
 /// Mounts a file system of type `kind` on `at`, which is made.
 pub fn mount(kind: &str, at: &str, options: &str) -> Result<()> {
     std::fs::create_dir_all(at).with_context(|| format!("{at}: cannot make the folder"))?;
-    let (kind_c, at_c, options_c) = (CString::new(kind)?, CString::new(at)?, CString::new(options)?);
+    let (kind_c, at_c, options_c) =
+        (CString::new(kind)?, CString::new(at)?, CString::new(options)?);
     // SAFETY: all strings are NUL-terminated and outlive the call.
     let status = unsafe {
         libc::mount(kind_c.as_ptr(), at_c.as_ptr(), kind_c.as_ptr(), 0, options_c.as_ptr().cast())

@@ -84,9 +84,9 @@ pub fn run(program: &str, words: &[String], limit: Duration, first: Duration) ->
 /// The error of a program that could not be started.
 pub fn not_started(program: &str) -> impl Fn(io::Error) -> anyhow::Error + '_ {
     move |error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::machine(format!(
-            "{program}: not found; install the package qemu-system-x86"
-        )),
+        io::ErrorKind::NotFound => {
+            Failure::machine(format!("{program}: not found; install the package qemu-system-x86"))
+        }
         _ => Failure::machine(format!("{program}: cannot be started: {error}")),
     }
 }

@@ -104,7 +104,7 @@ fn failure(
         Ended::Flood => format!("the guest wrote without end {place}: {said}"),
         Ended::Exited(0) => format!("the guest ended early, {place}: {said}"),
         Ended::Exited(status) => format!("the emulator ended with status {status} {place}: {said}"),
-        Ended::Limit(_) => unreachable!("judged as hung"),
+        Ended::Limit(_) => format!("no end within the time allowed, {place}: {said}"),
     })
 }
 
@@ -146,3 +146,6 @@ pub fn broken_by_emulator(accel: Accel, boot: &Boot) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

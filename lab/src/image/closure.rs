@@ -93,11 +93,7 @@ fn script_words(bytes: &[u8]) -> Option<Vec<String>> {
 }
 
 /// The program that runs a script; `env NAME` packs env and goes on with NAME.
-fn interpreters(
-    script: &Path,
-    words: &[String],
-    files: &mut Vec<File>,
-) -> Result<Option<PathBuf>> {
+fn interpreters(script: &Path, words: &[String], files: &mut Vec<File>) -> Result<Option<PathBuf>> {
     let Some(first) = words.first() else {
         return Err(Failure::usage(format!(
             "{}: its #! line names no interpreter",
@@ -160,11 +156,7 @@ fn libraries(program: &Path, bytes: &[u8], files: &mut Vec<File>) -> Result<()> 
 }
 
 /// The library's path, and whether the guest's linker finds it there by itself.
-fn find_library(
-    name: &str,
-    own: &[PathBuf],
-    configured: &[PathBuf],
-) -> Option<(PathBuf, bool)> {
+fn find_library(name: &str, own: &[PathBuf], configured: &[PathBuf]) -> Option<(PathBuf, bool)> {
     if name.contains('/') {
         let path = PathBuf::from(name);
         return is_library(&path).then_some((path, true));
@@ -302,7 +294,7 @@ mod tests {
     }
 
     fn message(program: &Path) -> String {
-        let error = closure(program).err().expect("must fail");
+        let error = closure(program).expect_err("must fail");
         assert_eq!(crate::error::exit_status(&error), 2, "{error}");
         let text = error.to_string();
         assert!(!text.contains('\n') && text.contains(&*program.to_string_lossy()), "{text}");

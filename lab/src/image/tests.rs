@@ -68,10 +68,7 @@ fn kept_by_content_and_pruned() {
     let cache = tempfile::tempdir().unwrap();
     let first = keep(b"image", cache.path()).unwrap();
     assert_eq!(fs::read(&first.path).unwrap(), b"image");
-    assert_eq!(
-        first.digest,
-        "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d"
-    );
+    assert_eq!(first.digest, "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d");
     fs::write(&first.path, b"imag").unwrap();
     assert_eq!(keep(b"image", cache.path()).unwrap(), first);
     assert_eq!(fs::read(&first.path).unwrap(), b"image", "a damaged copy is replaced");

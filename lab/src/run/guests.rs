@@ -24,7 +24,7 @@ pub struct Guests<'a> {
     emulator: String,
     machine: String,
     images: Vec<Mutex<Option<Image>>>,
-    reused: AtomicUsize,
+    taken_from_cache: AtomicUsize,
     progress: &'a Progress,
 }
 
@@ -40,14 +40,24 @@ impl<'a> Guests<'a> {
     ) -> Self {
         let samples = Samples::new(&cache, fresh);
         let images = units.iter().map(|_| Mutex::new(None)).collect();
-        let reused = AtomicUsize::new(0);
+        let taken_from_cache = AtomicUsize::new(0);
         let machine = machine();
-        Self { kernels, units, cache, samples, emulator, machine, images, reused, progress }
+        Self {
+            kernels,
+            units,
+            cache,
+            samples,
+            emulator,
+            machine,
+            images,
+            taken_from_cache,
+            progress,
+        }
     }
 
     /// How many boots came from the cache.
-    pub fn reused(&self) -> usize {
-        self.reused.load(Ordering::Relaxed)
+    pub fn taken_from_cache(&self) -> usize {
+        self.taken_from_cache.load(Ordering::Relaxed)
     }
 
     /// Boots a unit with a seed, unless that has been done before.
@@ -67,7 +77,7 @@ impl<'a> Guests<'a> {
         let key = self.inputs(unit, &guest).key()?;
         match self.samples.get(&key) {
             Found::Boot(boot) => {
-                self.reused.fetch_add(1, Ordering::Relaxed);
+                self.taken_from_cache.fetch_add(1, Ordering::Relaxed);
                 return Ok(*boot);
             }
             Found::Corrupt(path) => {
@@ -95,7 +105,7 @@ impl<'a> Guests<'a> {
         Inputs {
             emulator: &self.emulator,
             emulator_words: emulator::command_line(guest).into_iter().map(by_digest).collect(),
-            guest_words: emulator::kernel_command_line(guest.seed, guest.mode),
+            guest_words: emulator::kernel_command_line(guest.seed),
             mode: unit.mode,
             topology: unit.topology,
             image: &guest.image.digest,
