@@ -6,8 +6,8 @@
 //! | all | every column ends `ok`; the counter `rebase_violations` stays 0 |
 //! | all | neither `null` nor `eevdf+taskset=…` is ahead of `eevdf` |
 //! | `pipe+pinned=1`, instructions | `ballast` ≤ 1.10 × `null` |
+//! | `hackbench`, instructions | `ballast` neither packed nor late; sockets: not behind `eevdf` |
 //! | `hackbench` over pipes, instructions | `ballast` ahead of `eevdf`; under 10 boots: its mean below |
-//! | `hackbench` over sockets, instructions | `ballast` not behind `eevdf` |
 //! | `sleeper`, one CPU, instructions | `ballast` ≤ 1.1 × `eevdf` |
 //! | `sleeper+fifo=1`, parallel, where judged | `ballast` ≤ `eevdf` |
 //! | `shares`, one CPU | worst error ≤ 5 %, monotonic |
@@ -16,7 +16,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bench::What;
-use crate::compare::{Entry, Rules, Setting, Verdict};
+use crate::compare::{if_better, Entry, Rules, Setting, Verdict};
 use crate::model::{Mode, Status, Topology};
 use crate::report::Document;
 
@@ -90,13 +90,14 @@ fn of_ballast(doc: &Document, entry: &Entry, what: &What, out: &mut Vec<Check>) 
         Topology { cpus: doc.topology.cpus, nodes: doc.topology.nodes, smt: doc.topology.smt };
     let setting =
         Setting { mode: doc.mode, topology, at_once: doc.cpus_at_once, cores: doc.host_cores };
-    let judged = Rules::of(what, &setting).unjudged.is_none();
+    let rules = Rules::of(what, &setting);
+    let judged = rules.unjudged.is_none();
     match (doc.mode, what) {
         (Mode::Instructions, What::Pipe { pinned: true, .. }) => {
             out.extend(within(doc, entry, "null", 1.10));
         }
         (Mode::Instructions, What::Hackbench(crowd)) if topology.cpus > 1 => {
-            out.extend(verdict(doc, entry, crowd.pipes));
+            out.extend(verdict(doc, entry, &rules, crowd.pipes));
         }
         (Mode::Instructions, What::Sleeper { .. }) if judged => {
             out.extend(within(doc, entry, "eevdf", 1.1));
@@ -135,23 +136,36 @@ fn within(doc: &Document, entry: &Entry, other: &str, factor: f64) -> Option<Che
     Some(Check { name: name(entry), ok, text })
 }
 
-/// Pipes: ahead of EEVDF. Sockets: not behind it.
-fn verdict(doc: &Document, entry: &Entry, pipes: bool) -> Option<Check> {
+/// Neither packed nor late; pipes: ahead of EEVDF; sockets: not behind it.
+fn verdict(doc: &Document, entry: &Entry, rules: &Rules, pipes: bool) -> Option<Check> {
+    let eevdf = doc
+        .results
+        .iter()
+        .find(|e| e.sched == "eevdf" && e.bench == entry.bench && e.kernel == entry.kernel)?;
     let c = doc.comparisons.iter().find(|c| {
         c.a == entry.sched && c.b == "eevdf" && c.bench == entry.bench && c.kernel == entry.kernel
     })?;
-    let word = c.verdict.map_or("no verdict", Verdict::word);
-    // An interval over a few boots is too wide to exclude anything; then the means alone decide.
-    let below = entry.samples.len() < FULL_RUNS
-        && c.verdict == Some(Verdict::NoDifference)
-        && c.change_pct.is_some_and(|pct| pct < 0.0);
-    let (ok, wanted) = match pipes {
-        true if below => (true, "must be ahead, or with so few boots below on average"),
-        true => (c.verdict == Some(Verdict::Ahead), "must be ahead"),
-        false => (matches!(c.verdict, Some(v) if v != Verdict::Behind), "must not be behind"),
-    };
+    let sleeper = doc.eevdf_sleepers().get(&entry.kernel).copied();
     let change = c.change_pct.map_or(String::new(), |pct| format!(" ({pct:+.1} %)"));
-    Some(Check { name: name(entry), ok, text: format!("{word} of eevdf{change}, {wanted}") })
+    let word = c.verdict.map_or("no verdict", Verdict::word);
+    // An interval over a few boots is too wide to exclude anything: there the means decide.
+    let few = entry.samples.len().min(eevdf.samples.len()) < FULL_RUNS;
+    let (ok, wanted) = match (pipes, few) {
+        (true, false) => (c.verdict == Some(Verdict::Ahead), "must be ahead"),
+        (true, true) => {
+            (c.change_pct.is_some_and(|pct| pct < 0.0), "must be below on average (few boots)")
+        }
+        (false, _) => (c.verdict != Some(Verdict::Behind), "must not be behind"),
+    };
+    let text = format!("{word} of eevdf{change}, {wanted}");
+    Some(match if_better(entry, eevdf, rules, sleeper) {
+        Ok((Verdict::Ahead, _)) if c.change_pct.is_some() => Check { name: name(entry), ok, text },
+        Ok((_, note)) => {
+            let why = note.or_else(|| c.note.clone()).unwrap_or_default();
+            Check { name: name(entry), ok: false, text: format!("{text}: {why}") }
+        }
+        Err(why) => Check { name: name(entry), ok: false, text: format!("{text}: {why}") },
+    })
 }
 
 fn shares(entry: &Entry) -> Check {
@@ -162,3 +176,6 @@ fn shares(entry: &Entry) -> Check {
     let ok = monotonic && worst <= 5.0 && !entry.samples.is_empty();
     Check { name: name(entry), ok, text: format!("worst error {worst:.1} %, at most 5; {order}") }
 }
+
+#[cfg(test)]
+mod tests;

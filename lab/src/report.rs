@@ -114,8 +114,8 @@ impl Sink {
             return Ok(Self::Stdout);
         }
         let path = PathBuf::from(word);
-        if path.is_dir() {
-            return Err(Failure::usage(format!("--json {word}: is a folder, not a file")));
+        if path.is_dir() || path.file_name().is_none() {
+            return Err(Failure::usage(format!("--json `{word}`: names no file")));
         }
         let beside = beside(&path);
         fs::write(&beside, "").and_then(|()| fs::remove_file(&beside)).map_err(|e| {
@@ -165,5 +165,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}", std::process::id()))
 }
 
+#[cfg(test)]
+pub mod fixture;
 #[cfg(test)]
 mod tests;

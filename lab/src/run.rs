@@ -223,6 +223,7 @@ fn understand(options: &Options) -> Result<Words> {
     if scheds.is_empty() || benches.is_empty() || choices.is_empty() {
         return Err(Failure::usage("needs at least one scheduler, one bench and one kernel"));
     }
+    plan::check(&scheds, &benches, &options.topology)?;
     let mut with = Vec::new();
     for path in &options.with {
         with.extend(image::with(path)?);

@@ -133,6 +133,19 @@ pub fn plan(request: &Request) -> Result<Plan> {
     Ok(plan)
 }
 
+/// Finds what would go wrong with these columns and benches, before a kernel is looked for: masks
+/// outside the guest, programs that cannot be packed.
+pub fn check(scheds: &[Sched], benches: &[Bench], topology: &Topology) -> Result<()> {
+    for sched in scheds {
+        confinement(sched, topology)?;
+        scheduler_files(sched)?;
+    }
+    for program in benches.iter().filter_map(|b| b.program.as_ref()) {
+        image::closure(program)?;
+    }
+    Ok(())
+}
+
 /// Loads of a scheduler where none is to be loaded.
 pub fn nothing_to_do(sched: &Sched, bench: &Bench) -> bool {
     sched.guest == GuestSched::Kernel && matches!(bench.what, What::Loads { .. })
@@ -346,7 +359,8 @@ mod tests {
 
     #[test]
     fn a_mask_outside_the_guest_is_refused() {
-        let error = plan(&request(&["eevdf+taskset=10"], &["hackbench"])).unwrap_err();
+        let request = request(&["eevdf+taskset=10"], &["hackbench"]);
+        let error = check(&request.scheds, &request.benches, &request.topology).unwrap_err();
         assert_eq!(exit_status(&error), 2);
         assert!(error.to_string().contains("CPU 4"));
     }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The program from outside: help, version, and what bad input gets. Nothing here boots a guest.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::process::{Command, Output};
+
+/// Without a cache folder that can be made, so that looking for a kernel would fail otherwise.
+fn ballast(args: &[&str]) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_ballast"));
+    program.args(args).env("XDG_CACHE_HOME", "/proc/none").output().unwrap()
+}
+
+/// Exit status 2, nothing on standard output, one line on standard error that says `part`.
+fn refused(args: &[&str], part: &str) {
+    let output = ballast(args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+    assert!(said.starts_with("ballast: ") && said.contains(part), "{args:?}: {said}");
+}
+
+#[test]
+fn bad_words_get_one_line_and_status_2() {
+    let lab = |rest: &[&'static str], part: &str| {
+        let words = ["lab", "run", "--sched", "eevdf", "--bench", "sleeper"];
+        refused(&[&words[..2], rest].concat(), part);
+    };
+    lab(&["--sched", "eevfd"], "`eevdf`");
+    lab(&["--sched", "ballast+NO_STAEL", "--bench", "sleeper"], "STEAL");
+    lab(&["--sched", "eevdf,eevdf"], "given twice");
+    lab(&["--sched", "eevdf", "--bench", "slepeer"], "`sleeper`");
+    lab(&["--sched", "eevdf", "--bench", "sleeper+hog=1"], "`hogs`");
+    lab(&["--sched", "eevdf", "--cpus", "100000"], "100000 CPUs");
+    lab(&["--sched", "eevdf", "--cpus", "6", "--nodes", "4"], "multiple of 4");
+    lab(&["--sched", "eevdf", "--cpus", "many"], "many");
+    lab(&["--sched", "eevdf", "--runs", "0"], "--runs 0");
+    lab(&["--sched", "eevdf", "--", "no-such-program-here"], "no-such-program-here");
+    lab(&["--sched", "eevdf", "--json", "/no/such/folder/x.json"], "/no/such/folder");
+    lab(&["--instructions", "--parallel"], "--parallel");
+    lab(&["--krenel", "auto"], "--kernel");
+    refused(&["demno"], "demo");
+    refused(&["lab", "rum"], "run");
+}
+
+#[test]
+fn the_json_path_is_looked_at_before_anything_else() {
+    refused(&["lab", "run", "--sched", "eevfd", "--json", "/no/such/folder/x.json"], "--json");
+    refused(&["demo", "--json", "/no/such/folder/x.json"], "--json");
+}
+
+#[test]
+fn a_mask_outside_the_guest_is_refused_without_a_kernel() {
+    refused(&["lab", "run", "--sched", "eevdf+taskset=10", "--bench", "sleeper"], "CPU 4");
+}
+
+#[test]
+fn help_has_examples_and_the_version_its_commit() {
+    for args in [&["--help"][..], &["lab", "run", "--help"], &["demo", "--help"]] {
+        let output = ballast(args);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains("Examples:"), "{args:?}: {text}");
+        assert!(text.lines().all(|l| l.chars().count() <= 100), "{args:?}");
+    }
+    let version = String::from_utf8(ballast(&["--version"]).stdout).unwrap();
+    let (number, commit) = version.trim().split_once('+').unwrap();
+    assert_eq!(number, concat!("ballast ", env!("CARGO_PKG_VERSION")));
+    assert!(!commit.is_empty());
+}

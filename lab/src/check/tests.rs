@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+use super::*;
+use crate::compare::{compare_all, Rules};
+use crate::report::fixture::{document, entry};
+
+/// Compares the document's columns and returns the bounds that were missed.
+fn missed(doc: &mut Document) -> Vec<String> {
+    let topology = Topology { cpus: doc.topology.cpus, nodes: 1, smt: 1 };
+    let setting = Setting { mode: doc.mode, topology, at_once: doc.cpus_at_once, cores: 4 };
+    let rules = doc
+        .results
+        .iter()
+        .map(|e| (e.bench.clone(), Rules::of(&What::parse(&e.bench).unwrap(), &setting)))
+        .collect();
+    doc.comparisons = compare_all(&doc.results, &rules, &doc.eevdf_sleepers());
+    checks(doc).iter().filter(|c| !c.ok).map(Check::line).collect()
+}
+
+fn columns(bench: &str, means: [f64; 3], boots: usize) -> Document {
+    let all = ["eevdf", "null", "ballast"].iter().zip(means);
+    document(all.map(|(sched, mean)| entry(sched, bench, mean, boots)).collect())
+}
+
+#[test]
+fn what_meets_every_bound_misses_none() {
+    for bench in ["hackbench", "hackbench+transport=socket", "pipe+pinned=1"] {
+        let mut doc = columns(bench, [1.0, 0.95, 0.9], 10);
+        assert_eq!(missed(&mut doc), Vec::<String>::new(), "{bench}");
+        assert!(!checks(&doc).is_empty());
+    }
+}
+
+#[test]
+fn a_switch_may_cost_a_tenth_more_than_the_floor() {
+    assert!(missed(&mut columns("pipe+pinned=1", [1.5, 1.0, 1.099], 10)).is_empty());
+    let lines = missed(&mut columns("pipe+pinned=1", [1.5, 1.0, 1.11], 10));
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].starts_with("MISSED pipe+pinned=1 ballast") && lines[0].contains("1.110 x null")
+    );
+}
+
+#[test]
+fn pipes_must_be_ahead_and_sockets_not_behind() {
+    assert_eq!(missed(&mut columns("hackbench", [1.0, 1.0, 1.0], 10)).len(), 1);
+    assert!(missed(&mut columns("hackbench+transport=socket", [1.0, 1.0, 1.0], 10)).is_empty());
+    assert_eq!(missed(&mut columns("hackbench+transport=socket", [1.0, 1.0, 1.2], 10)).len(), 1);
+}
+
+#[test]
+fn being_cheap_by_packing_or_by_letting_wait_misses() {
+    for bench in ["hackbench", "hackbench+transport=socket"] {
+        let mut packed = columns(bench, [1.0, 1.0, 0.5], 10);
+        for meter in &mut packed.results[2].meter {
+            meter.effective_cpus = Some(1.0);
+        }
+        assert!(missed(&mut packed)[0].contains("effective CPUs"), "{bench}");
+        let mut late = columns(bench, [1.0, 1.0, 0.5], 10);
+        late.results[2].sleeper_p99_us = Some(47_000.0);
+        assert!(missed(&mut late)[0].contains("sleeper"), "{bench}");
+        let mut unknown = columns(bench, [1.0, 1.0, 0.5], 10);
+        unknown.results[2].sleeper_p99_us = None;
+        assert!(missed(&mut unknown)[0].contains("missing"), "{bench}");
+    }
+}
+
+#[test]
+fn few_boots_are_judged_by_their_mean() {
+    assert!(missed(&mut columns("hackbench", [1.0, 1.0, 0.97], 2)).is_empty());
+    assert_eq!(missed(&mut columns("hackbench", [1.0, 1.0, 1.01], 2)).len(), 1);
+}
+
+#[test]
+fn the_floor_is_never_ahead() {
+    let mut doc = columns("hackbench", [1.0, 0.5, 0.5], 10);
+    assert!(missed(&mut doc).is_empty());
+    doc.results[1].sleeper_p99_us = Some(60.0);
+    assert_eq!(missed(&mut doc).len(), 1, "with a good sleeper it would be ahead");
+}
+
+#[test]
+fn sleepers_and_shares_have_bounds() {
+    let one_cpu = |bench: &str, mean: f64| {
+        let mut doc = columns(bench, [100.0, 100.0, mean], 4);
+        doc.topology.cpus = 1;
+        doc
+    };
+    assert!(missed(&mut one_cpu("sleeper+hogs=8", 109.0)).is_empty());
+    assert_eq!(missed(&mut one_cpu("sleeper+hogs=8", 111.0)).len(), 1);
+    let mut shares = one_cpu("shares", 4.0);
+    assert_eq!(missed(&mut shares).len(), 1, "nothing says that it is monotonic");
+    shares.results[2].details = vec![serde_json::json!({"monotonic": true}); 4];
+    assert!(missed(&mut shares).is_empty());
+    shares.results[2].samples[0] = 5.2;
+    assert_eq!(missed(&mut shares).len(), 1);
+}
+
+#[test]
+fn delays_of_several_cpus_are_judged_in_parallel_mode_only() {
+    let mut doc = columns("sleeper+hogs=8+fifo=1", [100.0, 100.0, 101.0], 5);
+    doc.topology.cpus = 3;
+    assert!(missed(&mut doc).is_empty(), "instruction mode: printed, not judged");
+    (doc.mode, doc.cpus_at_once) = (Mode::Parallel, true);
+    assert_eq!(missed(&mut doc).len(), 1);
+    doc.results[0].samples.clear();
+    assert!(missed(&mut doc)[0].contains("not measured"));
+}
+
+#[test]
+fn violations_missing_steals_and_bad_ends_miss() {
+    let mut doc = columns("hackbench", [1.0, 1.0, 0.5], 10);
+    doc.results[2].meter[3].counters.insert("rebase_violations".to_owned(), 1);
+    assert!(missed(&mut doc)[0].contains("1 rebase violations"));
+    let mut doc = columns("hackbench", [1.0, 1.0, 0.5], 10);
+    doc.mode = Mode::Parallel;
+    assert!(missed(&mut doc)[0].contains("0 steals"));
+    doc.results[2].status = Status::Ejected;
+    doc.results[2].reason = "seed 3: stall".to_owned();
+    assert_eq!(missed(&mut doc), ["MISSED hackbench ballast 7.2.13: seed 3: stall"]);
+}
