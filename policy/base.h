@@ -9,7 +9,7 @@
  *                             "static inline" elsewhere
  *   policy_for(i, a, b)       for i in a..b-1; i is a u32, b is evaluated anew each time and must
  *                             not change: bpf_for in BPF, a plain for elsewhere
- *   shared_read(p)            the only ways to a word that several CPUs write; *p is a u32 or a u64.
+ *   shared_read(p)            the only ways to a word that several CPUs write; *p is u32 or u64.
  *   shared_write(p, v)        Read and write are single untorn accesses without ordering; the
  *   shared_or(p, v)           others return the old value and are full barriers
  *   shared_and(p, v)

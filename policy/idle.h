@@ -11,7 +11,7 @@
 
 #include "state.h"
 
-/* Threads; the least a budget counts for a core, so that SMT-1 has a budget (idle-search.md 2.1). */
+/* Threads; the least that a budget counts for a core, so that SMT-1 has one (2.1). */
 #define POLICY_IDLE_FLOOR	2
 
 /* Loop turns; the baseline's least budget: 3 CPUs (idle-search.md 2.2). */
@@ -21,7 +21,7 @@
 #define POLICY_IDLE_FUZZ_SHIFT	9
 
 /* Nanoseconds / 512; what avg_idle / 512 is cut to, 6 days: times 2^16 CPUs it still fits a u64. */
-#define POLICY_IDLE_AVG_MAX	(1ULL << 40)
+#define POLICY_IDLE_AVG_MAX	((1ULL << 40) - 1)
 
 /* A budget without a limit. */
 #define POLICY_IDLE_WHOLE	0xffffffffU
@@ -36,8 +36,8 @@ static bool policy_allowed(void *ctx, u32 cpu);
 static bool policy_claim_idle(void *ctx, u32 cpu);
 
 /*
- * Host call: are all threads of the core of cpu idle? Claims nothing. Asked in circular order of the
- * allowed CPUs of the span until a core is found; with positions once a core. A home with
+ * Host call: are all threads of the core of cpu idle? Claims nothing. Asked in circular order of
+ * the allowed CPUs of the span until a core is found; with positions once a core. A home with
  * POLICY_IDENTITY is asked for each CPU and may answer false for a core it has seen.
  */
 static bool policy_core_idle(void *ctx, u32 cpu);

@@ -111,7 +111,7 @@ struct policy_visit {
 	u32 first;	/* line */
 	u32 lines;	/* lines of the range */
 	u32 origin;	/* line */
-	u32 turns;	/* lines, and one more if some of origin's bits were kept; 0: nothing there */
+	u32 turns;	/* lines, and one more if bits of origin's line were kept; 0: nothing */
 	u32 base;	/* element of bit 0 of the present line */
 	u64 head;	/* the bits of the first line that belong to the range */
 	u64 tail;	/* those of the last line */

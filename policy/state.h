@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * All that policy/ keeps for one machine, in one struct: many can live in one process. What is read
- * all the time and what is written all the time lie on separate cache lines.
+ * all the time and what is written all the time lie on separate cache lines. A home with
+ * POLICY_IDENTITY keeps its own.
  */
 #ifndef POLICY_STATE_H
 #define POLICY_STATE_H
 
 #include "sparsemask.h"
+
+#ifndef POLICY_IDENTITY
 
 /* Written with every search for this target; its own line (spec/idle-search.md 2.1, step 2). */
 struct policy_cpu_state {
@@ -48,5 +51,7 @@ POLICY_FN struct policy_llc_state *policy_llc_state(struct policy *p, u32 llc)
 	POLICY_IN_RANGE(llc);
 	return &p->llc_state[llc];
 }
+
+#endif /* POLICY_IDENTITY */
 
 #endif /* POLICY_STATE_H */

@@ -12,8 +12,8 @@
 #include "state.h"
 
 /*
- * Nanoseconds; a CPU that is idle for less on average does not try: a conservative bound of a steal,
- * which takes 1 to 2 us (spec/stealing.md 1.1, SCHED_STEAL_COST).
+ * Nanoseconds; a CPU that is idle for less on average does not try: a conservative bound of a
+ * steal, which takes 1 to 2 us (spec/stealing.md 1.1, SCHED_STEAL_COST).
  */
 #define POLICY_STEAL_COST	10000
 
@@ -128,8 +128,8 @@ POLICY_FN bool policy_overload_set(struct policy *p, struct policy_mask *m, u32 
 }
 
 /*
- * cpu is not overloaded any more. Return true if its bit was set: the caller then looks at its queue
- * again. Pairs with policy_overload_set(), as policy_mask_clear() says.
+ * cpu is not overloaded any more. Return true if its bit was set: the caller then looks at its
+ * queue again. Pairs with policy_overload_set(), as policy_mask_clear() says.
  */
 POLICY_FN bool policy_overload_clear(struct policy *p, struct policy_mask *m, u32 cpu)
 {
@@ -145,16 +145,20 @@ POLICY_FN bool policy_overload_clear(struct policy *p, struct policy_mask *m, u3
 POLICY_FN void policy_steal_range(const struct policy_topology *t, const struct policy_cpu *dst,
 				  const struct policy_llc *own, u32 k, struct policy_span *range)
 {
-	u32 top = (1U << t->density) - 1;
 	const struct policy_node *n = policy_node(t, dst->node);
+	u32 top = (1U << t->density) - 1;
 
 	range->first = 0;
 	range->end = 0;
-	if (k >= 2)
+	if (k >= 2) {
 		n = policy_node(t, policy_near(n, k - 2));
-	if (n) {
-		range->first = k == 0 ? (own->first + own->nr + top) & ~top : n->first;
-		range->end = k == 1 ? own->first : n->end;
+		if (n) {
+			range->first = n->first;
+			range->end = n->end;
+		}
+	} else if (n) {
+		range->first = k ? n->first : (own->first + own->nr + top) & ~top;
+		range->end = k ? own->first : n->end;
 	}
 }
 
@@ -166,13 +170,14 @@ POLICY_FN u32 policy_steal_far(const struct policy_topology *t, struct policy_ma
 			       const struct policy_cpu *dst, const struct policy_llc *own,
 			       u32 dst_cpu, void *ctx)
 {
-	u32 begin = features & POLICY_STEAL_LLC ? 0 : 2;
 	u32 end = features & POLICY_STEAL_NUMA ? t->nr_nodes + 1 : 2;
 	u32 offset = dst->pos - own->first;
 	struct policy_span range;
 	u32 k, src_cpu, origin;
 
-	policy_for(k, begin, end) {
+	policy_for(k, 0, end) {
+		if (k < 2 && !(features & POLICY_STEAL_LLC))
+			continue;
 		policy_steal_range(t, dst, own, k, &range);
 		if (range.end <= range.first)
 			continue;

@@ -73,10 +73,10 @@ struct policy_span {
 
 #ifdef POLICY_IDENTITY
 
-/* Host call: the first CPU of the caller's span at or after cpu, any u32, wrapping to the lowest. */
+/* Host call: the first CPU of the caller's span at or after cpu, any u32, wrapping round. */
 static u32 policy_span_at(void *ctx, u32 cpu);
 
-/* Host call: the i-th thread of the core of cpu, cpu itself among them, POLICY_NONE past the last. */
+/* Host call: the i-th thread of the core of cpu, itself among them; POLICY_NONE past the last. */
 static u32 policy_sibling_at(void *ctx, u32 cpu, u32 i);
 
 /* The CPU at an element. */
@@ -107,7 +107,7 @@ POLICY_FN u32 policy_sibling(const struct policy_topology *t, void *ctx, u32 cpu
 	return policy_sibling_at(ctx, cpu, i);
 }
 
-/* The span's element of turn i, circularly from the first one at or after start; e: the last one. */
+/* The span's element of turn i, circularly from the first at or after start; e: the last one. */
 POLICY_FN u32 policy_span_turn(const struct policy_span *span, void *ctx, u32 start, u32 e, u32 i)
 {
 	(void)span;

@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use libbpf_cargo::SkeletonBuilder;
 
 /// The BPF compiler: `$CLANG`, else the newest of the names that distributions use.
@@ -21,14 +21,24 @@ fn clang() -> PathBuf {
         .into()
 }
 
-/// From 0.191 on the static libelf calls zstd, and no crate that we use says so to the linker. As a
-/// plain argument the library comes after libelf, where it must stand.
-fn link_zstd() {
-    let found = Command::new("cc").arg("-print-file-name=libzstd.a").output();
-    let path = found.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
-    if let Some(path) = path.ok().filter(|p| Path::new(p).is_absolute()) {
-        println!("cargo:rustc-link-arg={path}");
+/// What static libelfs need and no crate that we use gives the linker: zstd where they were built
+/// with it, and `src/libelf.c`. As plain arguments both are linked into every program of ours.
+fn complete_libelf(out: &Path) -> Result<()> {
+    let found = Command::new("cc").arg("-print-file-name=libzstd.a").output()?;
+    let zstd = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    if Path::new(&zstd).is_absolute() {
+        println!("cargo:rustc-link-arg={zstd}");
     }
+    let object = out.join("libelf.o");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-fPIE", "-Wall", "-Wextra", "-Werror", "-c", "-o"])
+        .arg(&object)
+        .arg("src/libelf.c")
+        .status()?;
+    ensure!(compiled.success(), "cc could not compile src/libelf.c");
+    println!("cargo:rustc-link-arg={}", object.display());
+    println!("cargo:rerun-if-changed=src/libelf.c");
+    Ok(())
 }
 
 fn main() -> Result<()> {
@@ -56,7 +66,7 @@ fn main() -> Result<()> {
     }
     let target = env::var("TARGET").context("cargo sets TARGET")?.replace('-', "_");
     println!("cargo:rustc-env=BALLAST_TARGET={target}");
-    link_zstd();
+    complete_libelf(&out)?;
     println!("cargo:rerun-if-changed=src/bpf");
     println!("cargo:rerun-if-changed={}", policy.display());
     Ok(())

@@ -23,7 +23,7 @@ source scripts/toolchain.sh
 # shellcheck source=scripts/test/count.sh
 source scripts/test/count.sh
 find_rust && find_clang || exit 3
-export PATH BALLAST_PROGRAMS=$root/target/x86_64-unknown-linux-gnu/release
+export PATH
 
 # One file a test: the linters that this machine has. each_of NAME FILES… -- COMMAND…
 shell_lint() {

@@ -209,9 +209,9 @@ fn unjudged(what: &What, s: &Setting) -> Option<String> {
         return Some("asks only that every boot ends well".to_owned());
     }
     match (s.mode, what) {
-        (Mode::Instructions, What::Sleeper { .. }) if cpus > 1 => {
-            Some("delays on several CPUs are not judged in instruction mode: they take turns".into())
-        }
+        (Mode::Instructions, What::Sleeper { .. }) if cpus > 1 => Some(
+            "delays on several CPUs are not judged in instruction mode: they take turns".into(),
+        ),
         (Mode::Instructions, _) => None,
         (Mode::Parallel, _) if cpus > 1 && (!s.at_once || s.cores < cpus) => {
             Some("the guest's CPUs take turns on this machine: printed, not judged".to_owned())

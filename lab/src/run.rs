@@ -129,8 +129,8 @@ pub fn run(options: &Options, progress: &Progress, say: &dyn Fn(&str)) -> Result
     );
     let boots = boot_plan(&request, &plan, cores, &|unit, seed| guests.boot(unit, seed), progress)?;
     progress.clear();
-    if guests.from_cache() > 0 {
-        say(&format!("{} boots were taken from the cache (--fresh runs all)", guests.from_cache()));
+    if guests.taken_from_cache() > 0 {
+        say(&format!("{} boots were taken from the cache (--fresh runs all)", guests.taken_from_cache()));
     }
     let versions = versions(&request.scheds, &options.version)?;
     let mut document = Document {
@@ -299,7 +299,9 @@ pub fn cache_folder() -> Result<PathBuf> {
     from("XDG_CACHE_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".cache")))
         .map(|folder| folder.join("ballast"))
-        .ok_or_else(|| Failure::usage("neither XDG_CACHE_HOME nor HOME names a folder for the cache"))
+        .ok_or_else(|| {
+            Failure::usage("neither XDG_CACHE_HOME nor HOME names a folder for the cache")
+        })
 }
 
 #[cfg(test)]

@@ -13,7 +13,13 @@ use scx_ballast::settings::Settings;
 use scx_ballast::stats::Counters;
 use scx_ballast::topology::{Machine, Positions};
 
-#[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+#[allow(
+    missing_docs,
+    clippy::all,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::undocumented_unsafe_blocks
+)]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/ballast_skel.rs"));
 }

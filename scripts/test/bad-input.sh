@@ -4,9 +4,11 @@
 # and the documented exit status (1 a run failed, 2 usage or input, 3 this machine cannot do it).
 set -uo pipefail
 
+root=$(dirname -- "$(readlink -f -- "$0")")/../..
+ballast=$(readlink -f -- "$root/target/x86_64-unknown-linux-gnu/release/ballast")
+
 work=$(mktemp -d "${TMPDIR:-/tmp}/ballast-bad-input.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT
-ballast=$BALLAST_PROGRAMS/ballast
 
 # refuses NAME STATUS PATTERN COMMAND…: ends with STATUS, nothing on standard output, and one line
 # on standard error that matches PATTERN.
@@ -44,7 +46,7 @@ lab 'an unknown feature' 2 'NO_STAEL.*STEAL' --sched ballast+NO_STAEL
 lab 'an unknown tunable' 2 'slice_su.*slice_us' --sched ballast+slice_su=3000
 lab 'a scheduler that is not there' 2 './no-such' --sched ./no-such
 lab 'more CPUs than the limit' 2 '100000' --cpus 100000
-lab 'no CPU at all' 2 '0' --cpus 0
+lab 'no CPU at all' 2 'at least 1 CPU' --cpus 0
 lab 'CPUs that do not fill the cores' 2 '3' --cpus 3 --smt 2
 lab 'no boots' 2 'runs' --runs 0
 lab 'a seed that is no number' 2 'seed' --seed one
@@ -53,7 +55,7 @@ lab 'a command that is not there' 2 'no-such-program' -- no-such-program
 lab 'a --with that is not there' 2 "$work/nothing" --with "$work/nothing" -- true
 lab 'results into a folder that is not there' 2 "$work/nothing/x.json" --json "$work/nothing/x.json"
 refuses 'an unknown command' 2 'demno.*demo' "$ballast" demno
-refuses 'an unknown word of ./ballast test' 2 'quik.*--quick' ./ballast test --quik
+refuses 'an unknown word of ./ballast test' 2 'quik.*--quick' "$root/ballast" test --quik
 
 # Kernels.
 lab 'a kernel that is not there' 2 "$work/nothing" --kernel "$work/nothing"
@@ -65,3 +67,58 @@ lab 'a series that nobody has' 3 '99\.9' --kernel 99.9
 
 # The machine.
 refuses 'no emulator' 3 'qemu-system-x86' env PATH="$work/empty" "$ballast" lab run
+kernel=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/ballast/kernels" -name vmlinuz -print -quit 2>/dev/null)
+mkdir "$work/full"
+if [[ -z $kernel ]]; then
+	echo 'skipped bad input: no disk space, broken guests: apt offers no kernel to boot (above)'
+	exit
+fi
+if ((EUID == 0)) && mount -t tmpfs -o size=256k ballast-test "$work/full" 2>/dev/null; then
+	trap 'umount "$work/full"; rm -rf -- "$work"' EXIT
+	refuses 'no disk space' 3 'No space left|no room' \
+		env XDG_CACHE_HOME="$work/full" "$ballast" lab run --parallel --kernel "$kernel" --runs 1
+else
+	echo 'skipped bad input: no disk space: mounting a small file system takes root'
+fi
+
+# Kills the first emulator that process $1 starts.
+kill_guest_of() {
+	local i child
+	for ((i = 0; i < 600; i++)); do
+		# shellcheck disable=SC2013 # numbers on one line: words are what is wanted
+		for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+			[[ $(cat "/proc/$child/comm" 2>/dev/null) == qemu-system-x86 ]] && kill -KILL "$child" && return
+		done
+		sleep 0.1
+	done
+}
+
+# Guests that end badly: the column says how in one line, the status is 1, nothing is a number.
+# ends NAME PATTERN [--kill] WORDS…: `lab run` with WORDS in a one-CPU guest.
+ends() {
+	local name=$1 pattern=$2 status=0 line pid kill=
+	shift 2
+	[[ $1 != --kill ]] || { kill=1 && shift; }
+	set -- --parallel --cpus 1 --kernel "$kernel" --runs 1 --check --json "$work/json" "$@"
+	"$ballast" lab run "$@" >"$work/stdout" 2>"$work/stderr" </dev/null &
+	pid=$!
+	[[ -z $kill ]] || kill_guest_of $pid
+	wait $pid || status=$?
+	line=$(grep '^MISSED ' "$work/stdout")
+	if ((status != 1)); then
+		echo "FAILED bad input: $name: status $status, not 1: $(tail -n 3 "$work/stderr" | tr '\n' '|')"
+	elif [[ ! $line =~ $pattern || $line == *$'\n'* ]]; then
+		echo "FAILED bad input: $name: no one line that says \`$pattern\`: $line"
+	elif ! tr -d ' \n' <"$work/json" | grep -q '"samples":\[\]'; then
+		echo "FAILED bad input: $name: it left a sample"
+	else
+		echo "ok bad input: $name"
+		return
+	fi
+	echo "replay ./ballast lab run ${*@Q}"
+}
+ends 'a guest that panics' 'panicked.*sysrq' --sched eevdf -- sh -c 'echo c >/proc/sysrq-trigger'
+ends 'a scheduler that is ejected' 'ejected in step 1.*sysrq-S' \
+	--sched ballast -- sh -c 'echo S >/proc/sysrq-trigger; sleep 1'
+ends 'a command that fails' 'status 4' --sched eevdf -- sh -c 'exit 4'
+ends 'a guest that is killed' 'killed|signal' --kill --sched eevdf -- sleep 60

@@ -5,6 +5,9 @@
 # are in docs/lab.md.
 set -uo pipefail
 
+root=$(dirname -- "$(readlink -f -- "$0")")/../..
+ballast=$(readlink -f -- "$root/target/x86_64-unknown-linux-gnu/release/ballast")
+
 quick=
 [[ ${1-} != --quick ]] || quick=1
 cores=$(nproc)
@@ -13,8 +16,9 @@ cores=$(nproc)
 lab() {
 	local name=$1 output status=0
 	shift
+	local begin=$SECONDS
 	printf '%s: ./ballast lab run --fresh --check %s\n' "$name" "$*"
-	output=$("$BALLAST_PROGRAMS/ballast" lab run --fresh --check "$@" 2>&1) || status=$?
+	output=$("$ballast" lab run --fresh --check "$@" 2>&1) || status=$?
 	grep -vE '^(ok|MISSED) ' <<<"$output"
 	sed -nE "s/^(ok|MISSED) /\1 $name: /p" <<<"$output" | while IFS= read -r line; do
 		echo "$line"
@@ -24,6 +28,7 @@ lab() {
 		echo "FAILED $name: lab run ended with status $status (above)"
 		echo "replay ./ballast lab run --fresh --check $*"
 	fi
+	echo "($name: $((SECONDS - begin)) s)"
 }
 
 echo "The documented Numbers take 10 seeds, 20 loads and 20 boots; here: 2 seeds, 3 loads, 3 boots."
@@ -35,13 +40,14 @@ if [[ $quick ]]; then
 fi
 
 kernels=auto,6.18
-lab numbers --instructions --kernel $kernels --runs 2 --sched eevdf,eevdf+taskset=1,null,ballast \
-	--bench hackbench,hackbench+groups=4,hackbench+transport=socket,pipe+pinned=1
-lab sleepers --instructions --kernel $kernels --cpus 1 --runs 2 --sched eevdf,null,ballast \
+lab numbers --instructions --runs 2 --sched eevdf,eevdf+taskset=1,null,ballast \
+	--bench hackbench,hackbench+transport=socket,pipe+pinned=1
+lab numbers-6.18 --instructions --kernel 6.18 --runs 2 --bench hackbench,pipe+pinned=1
+lab sleepers --instructions --kernel $kernels --cpus 1 --runs 2 --sched eevdf,ballast \
 	--bench sleeper+hogs=1,sleeper+hogs=2,sleeper+hogs=8
-lab shares --instructions --kernel $kernels --cpus 1 --runs 1 --sched eevdf,ballast --bench shares
+lab shares --instructions --kernel $kernels --cpus 1 --runs 1 --sched ballast --bench shares
 lab loads --kernel $kernels --sched ballast --bench loads+times=3 --runs 1
-lab boots --kernel $kernels --sched ballast --bench boots --runs 3
+lab boots --sched ballast --bench boots --runs 3
 lab 64-cpus --parallel --cpus 64 --nodes 4 --sched ballast --bench hackbench --runs 1
 lab stealing --parallel --trace --sched eevdf,ballast,ballast+NO_STEAL --bench hackbench --runs 1
 if ((cores >= 4)); then

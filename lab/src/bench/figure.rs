@@ -86,8 +86,7 @@ mod tests {
     use super::*;
 
     fn take(word: &str, output: &str) -> Result<f64, String> {
-        let bench =
-            Bench { word: word.to_owned(), what: parse_what(word).unwrap(), program: None };
+        let bench = Bench { word: word.to_owned(), what: parse_what(word).unwrap(), program: None };
         let meter = Meter { guest_uptime_ms: 3210, ..Meter::default() };
         figure(&bench, 5_000_000_000, output, &meter)
     }

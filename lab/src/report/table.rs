@@ -178,7 +178,11 @@ fn row(entry: &Entry, steals: bool, idle: bool) -> Vec<String> {
 /// Why a row is not whole, and what was repeated.
 fn remarks(out: &mut String, entry: &Entry) {
     if entry.status != Status::Ok {
-        lines(out, &format!("{}: {}: {}", entry.sched, status_word(entry.status), entry.reason), "  ");
+        lines(
+            out,
+            &format!("{}: {}: {}", entry.sched, status_word(entry.status), entry.reason),
+            "  ",
+        );
         let log: Vec<&str> = entry.log.lines().collect();
         for line in &log[log.len().saturating_sub(6)..] {
             lines(out, line, "    | ");
@@ -188,14 +192,15 @@ fn remarks(out: &mut String, entry: &Entry) {
         lines(out, &format!("{}: {note}", entry.sched), "  ");
     }
     if entry.repeats > 0 {
-        let text = format!("{}: {} boots that QEMU broke were repeated", entry.sched, entry.repeats);
+        let text =
+            format!("{}: {} boots that QEMU broke were repeated", entry.sched, entry.repeats);
         lines(out, &text, "  ");
     }
     if entry.voided > 0 {
         let text = format!("{}: {} boots voided by their control", entry.sched, entry.voided);
         lines(out, &text, "  ");
     }
-    if let Some(shares) = entry.details.iter().find_map(|d| shares(d)) {
+    if let Some(shares) = entry.details.iter().find_map(shares) {
         lines(out, &format!("{}: first boot's {shares}", entry.sched), "  ");
     }
 }

@@ -87,7 +87,10 @@ pub fn entries(
                     seeds: Vec::new(),
                     meter: Vec::new(),
                     details: Vec::new(),
-                    sleeper_p99_us: plan.gates.get(&(k, s)).and_then(|&u| sleeper_p99_us(&boots[u])),
+                    sleeper_p99_us: plan
+                        .gates
+                        .get(&(k, s))
+                        .and_then(|&u| sleeper_p99_us(&boots[u])),
                     repeats: 0,
                     voided: 0,
                     note: None,

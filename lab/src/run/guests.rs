@@ -24,7 +24,7 @@ pub struct Guests<'a> {
     emulator: String,
     machine: String,
     images: Vec<Mutex<Option<Image>>>,
-    from_cache: AtomicUsize,
+    taken_from_cache: AtomicUsize,
     progress: &'a Progress,
 }
 
@@ -40,14 +40,14 @@ impl<'a> Guests<'a> {
     ) -> Self {
         let samples = Samples::new(&cache, fresh);
         let images = units.iter().map(|_| Mutex::new(None)).collect();
-        let from_cache = AtomicUsize::new(0);
+        let taken_from_cache = AtomicUsize::new(0);
         let machine = machine();
-        Self { kernels, units, cache, samples, emulator, machine, images, from_cache, progress }
+        Self { kernels, units, cache, samples, emulator, machine, images, taken_from_cache, progress }
     }
 
     /// How many boots came from the cache.
-    pub fn from_cache(&self) -> usize {
-        self.from_cache.load(Ordering::Relaxed)
+    pub fn taken_from_cache(&self) -> usize {
+        self.taken_from_cache.load(Ordering::Relaxed)
     }
 
     /// Boots a unit with a seed, unless that has been done before.
@@ -67,12 +67,15 @@ impl<'a> Guests<'a> {
         let key = self.inputs(unit, &guest).key()?;
         match self.samples.get(&key) {
             Found::Boot(boot) => {
-                self.from_cache.fetch_add(1, Ordering::Relaxed);
+                self.taken_from_cache.fetch_add(1, Ordering::Relaxed);
                 return Ok(*boot);
             }
             Found::Corrupt(path) => {
                 self.progress.clear();
-                eprintln!("ballast: {}: not a finished boot, ignored and run again", path.display());
+                eprintln!(
+                    "ballast: {}: not a finished boot, ignored and run again",
+                    path.display()
+                );
             }
             Found::Nothing => {}
         }

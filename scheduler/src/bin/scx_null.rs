@@ -9,7 +9,13 @@ use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use scx_ballast::refuse;
 
-#[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+#[allow(
+    missing_docs,
+    clippy::all,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::undocumented_unsafe_blocks
+)]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/null_skel.rs"));
 }

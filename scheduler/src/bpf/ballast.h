@@ -38,20 +38,24 @@ struct ballast_counters {
 	u64 rebase_violations;	/* of these, lag changed by over a slice: must stay 0 */
 };
 
+#define BALLAST_RUNNING 1	/* a task of ours runs on the CPU */
+#define BALLAST_PREEMPTING 2	/* and a wakee that preempts it waits to start */
+
 struct ballast_cpu {
 	/* Read by others. Written by this CPU, or under its run-queue lock. */
 	u64 clock;		/* vtime word: the highest that this CPU has started */
 	u64 generation;		/* tasks ever queued where thieves may look */
 	u32 idle;		/* the kernel runs its idle task here */
-	u32 running;		/* a task of ours runs here */
-	u64 running_vtime;	/* its vtime word when it started */
-	u64 running_since;	/* scx_bpf_now() when it started */
-	u32 preempting;		/* a preempting wakee waits to start */
+	u32 running;		/* 0, or BALLAST_RUNNING with or without BALLAST_PREEMPTING */
+	u64 running_vtime;	/* the running task's vtime word when its turn began */
+	u64 sync_since;		/* scx_bpf_now() at the first sync wake-up of its turn; 0: none yet */
+	u32 queued;		/* 0: both queues are empty; see queue.h */
 	/* Only this CPU. */
 	u32 sync_wakee;		/* pid that this CPU woke last, if that was a sync wake-up */
 	u64 running_exec;	/* the running task's sum_exec_runtime when it was last charged */
-	u64 scanned;		/* sum of the generations that the last steal scan met */
-	struct ballast_counters n __attribute__((aligned(BALLAST_LINE)));
+	u64 scanned __attribute__((aligned(BALLAST_LINE)));	/* sum of the generations that the
+								 * last steal scan met */
+	struct ballast_counters n;
 } __attribute__((aligned(BALLAST_LINE)));
 
 struct ballast_exit {

@@ -90,15 +90,21 @@ static __always_inline void time_turn(const struct task_struct *p, struct ballas
 		shared_write(&c->clock, vtime & ~VTIME_HOME_MASK);
 	c->running_exec = p->se.sum_exec_runtime;
 	shared_write(&c->running_vtime, vtime);
+	shared_write(&c->sync_since, 0);
 }
 
-/* @p starts to run on @cpu, its own. */
+/*
+ * @p starts to run on @cpu. One that is at home was bounded when it was queued; one from another
+ * CPU was stolen, and arrives now.
+ */
 static __always_inline void time_start(struct task_struct *p, struct ballast_cpu *c, u32 cpu)
 {
-	time_turn(p, c, time_arrive(p, c, cpu));
-	shared_write(&c->running_since, scx_bpf_now());
-	shared_write(&c->preempting, 0);
-	shared_write(&c->running, 1);
+	u64 vtime = p->scx.dsq_vtime;
+
+	if (vtime_home(vtime) != cpu)
+		vtime = time_arrive(p, c, cpu);
+	time_turn(p, c, vtime);
+	shared_write(&c->running, BALLAST_RUNNING);
 }
 
 /* The vtime of the running task @p now: what it started with and what it has run since. */

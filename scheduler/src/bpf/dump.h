@@ -23,8 +23,8 @@ static __always_inline void dump_settings(void)
 
 static __always_inline void dump_cpu(const struct ballast_cpu *c, u32 cpu)
 {
-	dump_line("ballast: clock %llu ns, running vtime %llu ns, preempting %llu, idle %llu",
-		  c->clock >> VTIME_HOME_BITS, c->running_vtime >> VTIME_HOME_BITS, c->preempting,
+	dump_line("ballast: clock %llu ns, running vtime %llu ns, running %llu, idle %llu",
+		  c->clock >> VTIME_HOME_BITS, c->running_vtime >> VTIME_HOME_BITS, c->running,
 		  c->idle);
 	dump_line("ballast: queued %lld stealable, %lld pinned; steals %llu, rekicks %llu",
 		  scx_bpf_dsq_nr_queued(stealable_dsq(cpu)), scx_bpf_dsq_nr_queued(pinned_dsq(cpu)),

@@ -59,7 +59,12 @@ struct sched_ext_entity {
 	u64 dsq_vtime;
 };
 
+struct thread_info {
+	u32 cpu;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	int static_prio;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
@@ -164,6 +169,20 @@ int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __k
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
 void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
 
+/* Per CPU on x86-64; elsewhere a word of the task, and the symbol is absent. */
+extern const int __preempt_count __ksym __weak;
+
+/* Whether a task called us, not an interrupt; bit 8: in a softirq, 16 and up: hardirq, NMI. */
+static __always_inline bool in_task(void)
+{
+	const int *count;
+
+	if (!bpf_ksym_exists(&__preempt_count))
+		return false;
+	count = bpf_this_cpu_ptr(&__preempt_count);
+	return !((u32)*count & 0x00ff0100);
+}
+
 /*
  * Where kernels differ. Each pair: the newer name first (the older one is announced for removal),
  * in branches of their own, because the verifier drops the one whose symbol is absent.
@@ -188,6 +207,14 @@ static __always_inline void task_insert_vtime(struct task_struct *p, u64 dsq, u6
 	} else {
 		scx_bpf_dsq_insert_vtime(p, dsq, slice, vtime, flags);
 	}
+}
+
+/* A load where the task carries its thread_info, as on x86-64 and arm64; a call elsewhere. */
+static __always_inline u32 task_cpu(const struct task_struct *p)
+{
+	if (bpf_core_field_exists(p->thread_info.cpu))
+		return p->thread_info.cpu;
+	return scx_bpf_task_cpu(p);
 }
 
 static __always_inline bool queue_move_to_local(u64 dsq)

@@ -31,15 +31,16 @@ s32 BPF_STRUCT_OPS(ballast_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cpu = wake_claim_idle(p, prev_cpu);
 	if (cpu == POLICY_NONE)
 		return prev_cpu;
-	wake_direct(p);
+	wake_direct(p, cpu);
 	return cpu;
 }
 
 /* Runs under the run-queue lock of the task's CPU. */
 void BPF_STRUCT_OPS(ballast_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	u32 cpu = scx_bpf_task_cpu(p);
+	u32 cpu = task_cpu(p);
 	struct ballast_cpu *c = cpu_state(cpu);
+	bool waking;
 	u64 vtime;
 
 	if (!c)
@@ -47,12 +48,16 @@ void BPF_STRUCT_OPS(ballast_enqueue, struct task_struct *p, u64 enq_flags)
 	vtime = time_arrive(p, c, cpu);
 	if (wake_idle(p, c, cpu))
 		return;
-	if ((enq_flags & SCX_ENQ_WAKEUP) && wake_preempts(p, c, vtime))
+	waking = enq_flags & SCX_ENQ_WAKEUP;
+	if (waking && wake_ahead(p, c, vtime))
 		return;
-	if (task_is_pinned(p))
-		queue_pinned(p, c, cpu, vtime);
-	else
+	if (!task_is_pinned(p)) {
 		queue_stealable(p, c, cpu, vtime);
+		return;
+	}
+	if (waking && wake_behind(p, c, vtime))
+		return;
+	queue_pinned(p, c, cpu, vtime);
 }
 
 /* The CPU's local queue is empty and @prev, if any, has used its slice. */
@@ -66,7 +71,7 @@ void BPF_STRUCT_OPS(ballast_dispatch, s32 cpu, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(ballast_running, struct task_struct *p)
 {
-	u32 cpu = scx_bpf_task_cpu(p);
+	u32 cpu = task_cpu(p);
 	struct ballast_cpu *c = cpu_state(cpu);
 
 	if (c)
@@ -75,7 +80,7 @@ void BPF_STRUCT_OPS(ballast_running, struct task_struct *p)
 
 void BPF_STRUCT_OPS(ballast_stopping, struct task_struct *p, bool runnable)
 {
-	struct ballast_cpu *c = cpu_state(scx_bpf_task_cpu(p));
+	struct ballast_cpu *c = cpu_state(task_cpu(p));
 
 	if (c)
 		time_stop(p, c);
@@ -92,7 +97,7 @@ void BPF_STRUCT_OPS(ballast_update_idle, s32 cpu, bool idle)
 /* A task becomes ours: it starts at its CPU's clock, with neither credit nor debt. */
 void BPF_STRUCT_OPS(ballast_enable, struct task_struct *p)
 {
-	u32 cpu = scx_bpf_task_cpu(p);
+	u32 cpu = task_cpu(p);
 	struct ballast_cpu *c = cpu_state(cpu);
 
 	if (c)

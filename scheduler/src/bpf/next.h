@@ -34,40 +34,66 @@ static __always_inline bool next_keep(struct ballast_cpu *c, struct task_struct 
 }
 
 /*
- * The earliest of the CPU's own: the heads of its two queues and @prev if it wants to go on.
- * Heads are only compared when there is something to compare. Returns true if something will run.
+ * The earlier head of the two queues: its vtime, and whether it is a pinned task's. Heads are only
+ * looked at where there is something to compare; with both queues empty nothing is said.
+ */
+static __always_inline void next_head(u32 cpu, bool stealable, bool pinned, bool *is_pinned,
+				      u64 *vtime)
+{
+	u64 other;
+
+	stealable = stealable && queue_head(stealable_dsq(cpu), vtime);
+	*is_pinned = pinned && queue_head(pinned_dsq(cpu), &other);
+	if (!*is_pinned)
+		return;
+	if (stealable && !vtime_before(other, *vtime))
+		*is_pinned = false;
+	else
+		*vtime = other;
+}
+
+/*
+ * The earliest of the CPU's own: the heads of its two queues, and @prev if it wants to go on.
+ * Returns true if something of its own will run.
+ *
+ * 1. Nothing queued: @prev, if it wants.
+ * 2. Several candidates: the earliest; @prev itself gets another turn.
+ * 3. Take it. The last one taken: nothing is queued any more.
  *
  * Only the owner clears the CPU's overload bit, under its run-queue lock, as the sets are.
  */
 static __always_inline bool next_own(struct ballast_cpu *c, u32 cpu, struct task_struct *prev)
 {
-	s32 stealable = scx_bpf_dsq_nr_queued(stealable_dsq(cpu));
-	s32 pinned = scx_bpf_dsq_nr_queued(pinned_dsq(cpu));
 	bool runnable = prev && (prev->scx.flags & SCX_TASK_QUEUED);
-	bool take_pinned = pinned > 0;
 	u64 now = runnable ? time_now(prev, c) : 0;
-	u64 vtime = 0, other = 0;
+	s32 stealable = 0, pinned = 0;
+	bool is_pinned;
+	u64 vtime = 0;
 
+	if (shared_read(&c->queued)) {
+		stealable = scx_bpf_dsq_nr_queued(stealable_dsq(cpu));
+		pinned = scx_bpf_dsq_nr_queued(pinned_dsq(cpu));
+	}
+	is_pinned = !stealable;
+	if ((stealable && pinned) || (runnable && (stealable || pinned))) {
+		next_head(cpu, stealable, pinned, &is_pinned, &vtime);
+		if (runnable && vtime_before(now, vtime))
+			return next_keep(c, prev, now);
+	}
+
+	if (is_pinned)
+		pinned--;
+	else
+		stealable--;
 	if (stealable <= 0)
 		policy_overload_clear(&ballast.policy, &ballast.policy.overloaded, cpu);
 	if (stealable <= 0 && pinned <= 0)
+		shared_write(&c->queued, 0);
+	if (stealable + pinned < 0)
 		return runnable && next_keep(c, prev, now);
-
-	if (runnable || (stealable > 0 && pinned > 0)) {
-		bool any = stealable > 0 && queue_head(stealable_dsq(cpu), &vtime);
-
-		take_pinned = pinned > 0 && queue_head(pinned_dsq(cpu), &other) &&
-			      (!any || vtime_before(other, vtime));
-		if (take_pinned)
-			vtime = other;
-		if (runnable && (any || take_pinned) && vtime_before(now, vtime))
-			return next_keep(c, prev, now);
-	}
-	if (!queue_move_to_local(take_pinned ? pinned_dsq(cpu) : stealable_dsq(cpu)))
+	if (!queue_move_to_local(is_pinned ? pinned_dsq(cpu) : stealable_dsq(cpu)))
 		return false;
 	count(c, own);
-	if (!take_pinned && stealable == 1)
-		policy_overload_clear(&ballast.policy, &ballast.policy.overloaded, cpu);
 	return true;
 }
 

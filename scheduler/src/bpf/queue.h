@@ -36,10 +36,16 @@ static __always_inline u64 slice_ns(void)
 	return shared_read(&ballast.tunables.slice_ns);
 }
 
+/*
+ * c->queued is set with every insert, and cleared by the owner when it takes the last task or finds
+ * none: both under the run-queue lock. Thieves only take away, so 0 is the truth and 1 may be out
+ * of date. (A count that thieves decrement would be wrong in the other direction and lose tasks.)
+ */
 static __always_inline void queue_pinned(struct task_struct *p, struct ballast_cpu *c, u32 cpu,
 					 u64 vtime)
 {
 	count(c, queued);
+	shared_write(&c->queued, 1);
 	task_insert_vtime(p, pinned_dsq(cpu), slice_ns(), vtime, 0);
 }
 
@@ -50,6 +56,7 @@ static __always_inline void queue_stealable(struct task_struct *p, struct ballas
 	s32 idle;
 
 	count(c, queued);
+	shared_write(&c->queued, 1);
 	if (features() & POLICY_STEAL) {
 		policy_overload_set(&ballast.policy, &ballast.policy.overloaded, cpu);
 		shared_add(&c->generation, 1);

@@ -59,13 +59,16 @@ static __always_inline u32 wake_claim_idle(struct task_struct *p, u32 prev_cpu)
 	return policy_search_idle(&ballast.policy, prev_cpu, ~0ULL, 0, p);
 }
 
-/* From select_cpu: @p goes straight to the CPU that select_cpu returns. */
-static __always_inline void wake_direct(struct task_struct *p)
+/* From select_cpu: @p goes straight to @cpu, claimed idle, which select_cpu returns. */
+static __always_inline void wake_direct(struct task_struct *p, u32 cpu)
 {
 	struct ballast_cpu *waker = cpu_state(bpf_get_smp_processor_id());
+	struct ballast_cpu *c = cpu_state(cpu);
 
-	if (waker)
-		count(waker, direct);
+	if (!c || !waker)
+		return;
+	count(waker, direct);
+	time_arrive(p, c, cpu);
 	task_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 }
 
@@ -80,43 +83,71 @@ static __always_inline bool wake_idle(struct task_struct *p, struct ballast_cpu 
 }
 
 /*
- * Ahead of the running task, or, pinned and with nothing queued, right behind it. Returns true if
- * @p was put in the CPU's local queue.
- *
- * 1. Nothing of ours runs here: no.
- * 2. Its vtime is earlier than the running task's at its start by preempt_ns or more, no other
- *    preempting wakee waits, and, after a sync wake-up, the running task has had sync_ns: the
- *    waker is about to sleep, and preempting it would only cost a switch.
- * 3. Pinned, its queues empty, and not further ahead than a slice: the running task's end picks it
- *    up without ops.dispatch(). Not with anything queued, which would wait for two such tasks that
- *    wake each other for ever.
+ * Whether @p was woken by a task that is about to sleep, as far as can be told: the waker said so
+ * (WF_SYNC), or it is the very task that runs on @p's CPU. An interrupt, such as a timer's, is not
+ * about to sleep.
  */
-static __always_inline bool wake_preempts(struct task_struct *p, struct ballast_cpu *c, u64 vtime)
+static __always_inline bool wake_is_sync(const struct task_struct *p, const struct ballast_cpu *c)
 {
-	const struct ballast_tunables *t = &ballast.tunables;
-	struct ballast_cpu *waker = cpu_state(bpf_get_smp_processor_id());
-	u32 cpu = scx_bpf_task_cpu(p);
-	u64 running = shared_read(&c->running_vtime);
+	const struct ballast_cpu *waker = cpu_state(bpf_get_smp_processor_id());
+
+	if (!waker)
+		return false;
+	return waker->sync_wakee == (u32)p->pid || (waker == c && in_task());
+}
+
+/*
+ * Whether a sync wakee may preempt all the same: sync_ns have gone by since the first one in the
+ * running task's turn, which has not slept then, as it should have.
+ */
+static __always_inline bool wake_sync_over(struct ballast_cpu *c)
+{
+	u64 since = shared_read(&c->sync_since), now = scx_bpf_now();
+
+	if (!since)
+		shared_write(&c->sync_since, now);
+	return since && now - since >= shared_read(&ballast.tunables.sync_ns);
+}
+
+/*
+ * Ahead of the running task. Returns true if @p was put at the head of the CPU's local queue.
+ *
+ * 1. Nothing of ours runs here, or another preempting wakee waits to start: no.
+ * 2. Not earlier than the running task was at its start by preempt_ns: no. (No clock is read.)
+ * 3. The waker is about to sleep: no; it would cost a switch and win nothing.
+ */
+static __always_inline bool wake_ahead(struct task_struct *p, struct ballast_cpu *c, u64 vtime)
+{
+	if (shared_read(&c->running) != BALLAST_RUNNING)
+		return false;
+	if (!vtime_before(vtime_after(vtime, shared_read(&ballast.tunables.preempt_ns)),
+			  shared_read(&c->running_vtime)))
+		return false;
+	if (wake_is_sync(p, c) && !wake_sync_over(c))
+		return false;
+	shared_write(&c->running, BALLAST_RUNNING | BALLAST_PREEMPTING);
+	count(c, preempts);
+	task_insert(p, SCX_DSQ_LOCAL, slice_ns(), SCX_ENQ_PREEMPT);
+	return true;
+}
+
+/*
+ * Behind the running task, for a pinned one: that task's end picks it up without ops.dispatch().
+ * Not further ahead of the clock than a slice, and not with anything queued, which would wait for two such
+ * tasks that wake each other for ever. Returns true if @p was put in the CPU's local queue.
+ */
+static __always_inline bool wake_behind(struct task_struct *p, struct ballast_cpu *c, u64 vtime)
+{
+	u64 slice = slice_ns();
 
 	if (!shared_read(&c->running))
 		return false;
-	if (vtime_before(vtime_after(vtime, shared_read(&t->preempt_ns)), running)) {
-		if (shared_read(&c->preempting))
-			return false;
-		if (waker && waker->sync_wakee == (u32)p->pid &&
-		    scx_bpf_now() - shared_read(&c->running_since) < shared_read(&t->sync_ns))
-			return false;
-		shared_write(&c->preempting, 1);
-		count(c, preempts);
-		task_insert(p, SCX_DSQ_LOCAL, slice_ns(), SCX_ENQ_PREEMPT);
-		return true;
-	}
-	if (!task_is_pinned(p) || vtime_before(vtime_after(running, slice_ns()), vtime))
+	if (vtime_before(vtime_after(shared_read(&c->clock), slice), vtime))
 		return false;
-	if (scx_bpf_dsq_nr_queued(pinned_dsq(cpu)) || scx_bpf_dsq_nr_queued(stealable_dsq(cpu)))
+	if (shared_read(&c->queued))
 		return false;
 	count(c, pinned);
-	task_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+	task_insert(p, SCX_DSQ_LOCAL, slice, 0);
 	return true;
 }
 
