@@ -22,8 +22,8 @@ pub use command::{command_line, kernel_command_line};
 
 /// The emulator's program.
 const QEMU: &str = "qemu-system-x86_64";
-/// A machine of more CPUs is refused: APIC number 255 means "all" and the machine types used here
-/// number CPUs in eight bits.
+/// A machine of more CPUs is refused: the emulated interrupt controller numbers them in eight
+/// bits, and 255 means "all".
 pub const MAX_CPUS: u32 = 255;
 /// More NUMA nodes than this QEMU does not take.
 pub const MAX_NODES: u32 = 128;
@@ -84,14 +84,23 @@ pub fn check_topology(topology: &Topology) -> Result<()> {
     if nodes > MAX_NODES {
         return refuse(format!("{nodes} nodes: a guest has at most {MAX_NODES}"));
     }
-    match nodes.checked_mul(smt) {
-        Some(unit) if cpus % unit == 0 => Ok(()),
-        _ => refuse(format!(
+    let unit = u64::from(nodes) * u64::from(smt);
+    if u64::from(cpus) % unit != 0 {
+        return refuse(format!(
             "{cpus} CPUs do not divide evenly into {nodes} nodes of {smt}-thread cores; \
-             give a multiple of {}",
-            u64::from(nodes) * u64::from(smt)
-        )),
+             give a multiple of {unit}"
+        ));
     }
+    let cores = cpus / nodes / smt;
+    // threads, cores and nodes have bits of their own in a CPU's number
+    let a_node = cores.next_power_of_two() * smt.next_power_of_two();
+    if nodes * a_node - a_node + cores * smt.next_power_of_two() > MAX_CPUS {
+        return refuse(format!(
+            "{cpus} CPUs: {nodes} nodes take {a_node} CPU numbers each, and there are {MAX_CPUS}; \
+             give fewer, or a power of two a node"
+        ));
+    }
+    Ok(())
 }
 
 /// Memory that such a guest needs: the image is there twice while it is unpacked.
@@ -196,7 +205,9 @@ mod tests {
     #[test]
     fn odd_machines_are_refused() {
         let check = |cpus, nodes, smt| check_topology(&Topology { cpus, nodes, smt });
-        for (cpus, nodes, smt) in [(1, 1, 1), (4, 1, 2), (8, 2, 2), (64, 4, 1), (MAX_CPUS, 1, 1)] {
+        for (cpus, nodes, smt) in
+            [(1, 1, 1), (4, 1, 2), (8, 2, 2), (64, 4, 1), (240, 4, 1), (MAX_CPUS, 1, 1)]
+        {
             check(cpus, nodes, smt).unwrap();
         }
         for (cpus, nodes, smt, what) in [
@@ -208,6 +219,8 @@ mod tests {
             (6, 4, 1, "give a multiple of 4"),
             (6, 3, 4, "give a multiple of 12"),
             (6, 2, u32::MAX, "do not divide"),
+            (255, 5, 1, "5 nodes take 64 CPU numbers each, and there are 255"),
+            (252, 4, 3, "4 nodes take 128 CPU numbers"),
         ] {
             let error = check(cpus, nodes, smt).unwrap_err();
             assert_eq!(crate::error::exit_status(&error), 2);

@@ -8,7 +8,7 @@ mod trim;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,8 @@ use crate::model::{GuestSched, Job};
 const JOB_BLOCK: usize = 16 << 10;
 /// Images kept in the cache; the longest unused go first.
 const KEPT: usize = 16;
+/// A guest whose image is larger would spend its time unpacking it.
+const MOST_BYTES: u64 = 1 << 30;
 /// A `--with` folder may be this deep.
 const FOLDER_DEPTH: usize = 64;
 
@@ -113,7 +115,10 @@ pub fn with(path: &Path) -> Result<Vec<File>> {
     if !kind.is_file() {
         return Err(Failure::usage(format!("{}: neither a file nor a folder", path.display())));
     }
-    let start = fs::read(&path).map_err(|e| unreadable(&path, &e))?;
+    let mut start = Vec::new();
+    fs::File::open(&path)
+        .and_then(|file| file.take(4).read_to_end(&mut start))
+        .map_err(|e| unreadable(&path, &e))?;
     if start.starts_with(b"\x7fELF") || start.starts_with(b"#!") {
         return closure(&path);
     }
@@ -197,7 +202,7 @@ fn archive(files: &[File], job: &Job) -> Result<Vec<u8>> {
     }
     let mut archive = cpio::Archive::default();
     for (to, (from, mode)) in entries {
-        let read = |path: &Path| fs::read(path).map_err(|e| unreadable(path, &e));
+        let read = |path: &Path| read_within(path, MOST_BYTES.saturating_sub(archive.size()));
         match from {
             Source::Folder => archive.push(&to, cpio::FOLDER | mode, &[]),
             Source::Link(target) => archive.push(&to, cpio::LINK | 0o777, target.as_bytes()),
@@ -209,6 +214,20 @@ fn archive(files: &[File], job: &Job) -> Result<Vec<u8>> {
         }
     }
     Ok(archive.finish())
+}
+
+/// A file's bytes, if they are no more than `room`.
+fn read_within(path: &Path, room: u64) -> Result<Vec<u8>> {
+    let size = fs::metadata(path).map_err(|e| unreadable(path, &e))?.len();
+    if size > room {
+        return Err(Failure::usage(format!(
+            "{}: with its {} MiB the guest's image would exceed {} MiB; pack less",
+            path.display(),
+            size >> 20,
+            MOST_BYTES >> 20
+        )));
+    }
+    fs::read(path).map_err(|e| unreadable(path, &e))
 }
 
 /// The job as JSON, blanks up to a fixed size.

@@ -79,11 +79,15 @@ fn run(argv: &[String], step: &Step, children: &mut Children) -> Result<Done> {
     let output = Output::separate("step");
     let begin = system::clock_ns(libc::CLOCK_MONOTONIC);
     let started = children.start(argv, step.affinity.as_deref(), &output);
-    let (status, text) = match started {
-        Ok(pid) => (children.wait(pid), None),
+    let (status, text) = match &started {
+        Ok(pid) => (children.wait(*pid), None),
         Err(error) => (127, Some(format!("{error:#}\n"))),
     };
     let wall_ns = system::clock_ns(libc::CLOCK_MONOTONIC) - begin;
+    if let Ok(pid) = started {
+        // what it left running in the background would run under the next step
+        system::signal(-pid, libc::SIGKILL);
+    }
     Ok(Done { wall_ns, status, output: text.unwrap_or_else(|| output.text()) })
 }
 

@@ -29,6 +29,11 @@ impl Archive {
         self.record(name, self.inode, mode, links, data);
     }
 
+    /// Bytes so far.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// The archive with its trailer.
     pub fn finish(mut self) -> Vec<u8> {
         self.record(TRAILER, 0, 0, 1, &[]);

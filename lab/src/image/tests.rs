@@ -81,6 +81,16 @@ fn kept_by_content_and_pruned() {
 }
 
 #[test]
+fn huge_files_are_refused_unread() {
+    let folder = tempfile::tempdir().unwrap();
+    let huge = folder.path().join("huge");
+    fs::File::create(&huge).unwrap().set_len(MOST_BYTES).unwrap();
+    let error = archive(&with(&huge).unwrap(), &job("x")).unwrap_err();
+    assert_eq!(crate::error::exit_status(&error), 2);
+    assert!(error.to_string().contains("huge: with its 1024 MiB the guest's image"), "{error}");
+}
+
+#[test]
 fn unwritable_cache_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("f");
