@@ -10,8 +10,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Raised when [`judge`] comes to judge differently, so that kept verdicts are judged anew.
-pub const RULES: u32 = 1;
+/// Raised when [`judge`] comes to judge differently, or another file is kept of a sound kernel: what
+/// was kept before is fetched and judged anew.
+pub const RULES: u32 = 2;
 
 /// Whether sched_ext schedulers load on a kernel, as far as its file tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ pub struct Kernel {
     /// What `uname -r` says on it, e.g. `7.2.13+deb14-cloud-amd64`.
     pub release: String,
     /// The bzImage, or an uncompressed ELF file.
-    pub vmlinuz: PathBuf,
+    pub file: PathBuf,
     /// SHA-256 of that file, in hexadecimal.
     pub digest: String,
     /// The package and its version, or the path that was given: for reports.
@@ -116,7 +116,7 @@ fn from_file(path: &Path) -> Result<Kernel> {
     }
     Ok(Kernel {
         release: bzimage::release(&file).unwrap_or_else(|| "unknown".into()),
-        vmlinuz: path.to_path_buf(),
+        file: path.to_path_buf(),
         digest: store::digest(&file),
         origin: name.to_string(),
     })

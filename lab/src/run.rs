@@ -274,7 +274,7 @@ fn kernel_infos(plan: &Plan, boots: &[Vec<Boot>], kernels: &[Kernel]) -> Vec<Ker
         eevdf_sleeper_p99_us: plan
             .eevdf_gates
             .get(&i)
-            .and_then(|&unit| assemble::sleeper_p99_us(&boots[unit])),
+            .and_then(|&(unit, step)| assemble::sleeper_p99_us(&boots[unit], step)),
     };
     kernels.iter().enumerate().map(info).collect()
 }

@@ -19,12 +19,12 @@ fn kernel() -> Result<Kernel, String> {
     emulator::version().map_err(|e| e.to_string())?;
     let folder = cache_folder().map_err(|e| e.to_string())?.join("kernels");
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut kernels: Vec<_> = entries.map(|e| e.path().join("vmlinuz")).collect();
+    let mut kernels: Vec<_> = entries.map(|e| e.path().join("kernel")).collect();
     kernels.retain(|file| file.is_file());
     kernels.sort();
-    let vmlinuz = kernels.pop().ok_or("no kernel in the lab's cache")?;
+    let file = kernels.pop().ok_or("no kernel in the lab's cache")?;
     let (release, digest, origin) = Default::default();
-    Ok(Kernel { release, digest, origin, vmlinuz })
+    Ok(Kernel { release, digest, origin, file })
 }
 
 /// The guest's shell runs `script` as the one step.
@@ -172,12 +172,8 @@ fn a_kernel_that_is_none_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let odd = folder.path().join("vmlinuz");
     std::fs::write(&odd, "not a kernel").unwrap();
-    let odd = Kernel {
-        release: String::new(),
-        digest: String::new(),
-        origin: String::new(),
-        vmlinuz: odd,
-    };
+    let odd =
+        Kernel { release: String::new(), digest: String::new(), origin: String::new(), file: odd };
     let cache = tempfile::tempdir().unwrap();
     let ready = kernel().and_then(|_| image(&job(GuestSched::Kernel, ""), cache.path()));
     let image = match ready {

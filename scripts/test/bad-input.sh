@@ -67,7 +67,7 @@ lab 'a series that nobody has' 3 '99\.9' --kernel 99.9
 
 # The machine.
 refuses 'no emulator' 3 'qemu-system-x86' env PATH="$work/empty" "$ballast" lab run
-kernel=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/ballast/kernels" -name vmlinuz -print -quit 2>/dev/null)
+kernel=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/ballast/kernels" -name kernel -print -quit 2>/dev/null)
 mkdir "$work/full"
 if [[ -z $kernel ]]; then
 	echo 'skipped bad input: no disk space, broken guests: apt offers no kernel to boot (above)'
@@ -75,7 +75,7 @@ if [[ -z $kernel ]]; then
 fi
 if ((EUID == 0)) && mount -t tmpfs -o size=256k ballast-test "$work/full" 2>/dev/null; then
 	trap 'umount "$work/full"; rm -rf -- "$work"' EXIT
-	refuses 'no disk space' 3 'No space left|no room' \
+	refuses 'no disk space' 3 'No space left|no room|no space left' \
 		env XDG_CACHE_HOME="$work/full" "$ballast" lab run --parallel --kernel "$kernel" --runs 1
 else
 	echo 'skipped bad input: no disk space: mounting a small file system takes root'

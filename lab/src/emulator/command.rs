@@ -11,7 +11,7 @@ pub fn command_line(guest: &Guest) -> Vec<String> {
     words.pair("-display", "none").pair("-machine", "pc");
     accelerator(guest, &mut words);
     topology(guest, &mut words);
-    words.pair("-kernel", guest.kernel.vmlinuz.to_string_lossy());
+    words.pair("-kernel", guest.kernel.file.to_string_lossy());
     words.pair("-initrd", guest.image.path.to_string_lossy());
     words.pair("-append", kernel_command_line(guest.seed));
     // console and agent's lines go to the emulator's own standard error and output
@@ -97,7 +97,7 @@ mod tests {
     fn words(mode: Mode, accel: Accel, topology: Topology) -> String {
         let kernel = Kernel {
             release: String::new(),
-            vmlinuz: "/k/vmlinuz".into(),
+            file: "/k/kernel".into(),
             digest: String::new(),
             origin: String::new(),
         };
@@ -117,7 +117,7 @@ mod tests {
             "-nodefaults -no-user-config -no-reboot -display none -machine pc \
              -accel tcg,thread=single -cpu max,-rdrand,-rdseed -icount shift=0,sleep=off \
              -rtc clock=vm,base=2026-01-01 -smp 4,sockets=1,cores=4,threads=1 -m 768M \
-             -kernel /k/vmlinuz -initrd /i/image -append console=ttyS0 quiet panic=-1 oops=panic \
+             -kernel /k/kernel -initrd /i/image -append console=ttyS0 quiet panic=-1 oops=panic \
              nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off tsc=reliable \
              cryptomgr.notests seed=7 -chardev file,id=console,path=/dev/fd/2,append=on \
              -serial chardev:console -chardev file,id=lines,path=/dev/fd/1,append=on \

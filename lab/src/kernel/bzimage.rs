@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use object::read::elf::{ElfFile64, FileHeader};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -34,6 +34,35 @@ pub fn btf(file: &[u8]) -> Result<Option<Vec<u8>>, String> {
         None if find_banner(&bytes).is_some() => Ok(None),
         None => Err("its ELF file is no Linux kernel".into()),
     }
+}
+
+/// The file to boot: what a bzImage unpacks to, where that can be entered without a boot loader
+/// (PVH), so that not every guest unpacks it again; else the file itself.
+pub fn to_boot(file: Vec<u8>) -> Vec<u8> {
+    match vmlinux(&file) {
+        Ok(Cow::Owned(unpacked)) if has_pvh_entry(&unpacked) => unpacked,
+        _ => file,
+    }
+}
+
+/// The note that holds the address of a kernel's PVH entry: XEN_ELFNOTE_PHYS32_ENTRY.
+const PVH_NOTE: (&[u8], u32) = (b"Xen", 18);
+
+fn has_pvh_entry(elf: &[u8]) -> bool {
+    let entries = || {
+        let header = object::elf::FileHeader64::<Endianness>::parse(elf)?;
+        let endian = header.endian()?;
+        for segment in header.program_headers(endian, elf)? {
+            let Some(mut notes) = segment.notes(endian, elf)? else { continue };
+            while let Some(note) = notes.next()? {
+                if (note.name(), note.n_type(endian)) == PVH_NOTE {
+                    return Ok(true);
+                }
+            }
+        }
+        object::Result::Ok(false)
+    };
+    entries().unwrap_or(false)
 }
 
 /// What `uname -r` says on it: the first word of the version that a bzImage's header points to, or

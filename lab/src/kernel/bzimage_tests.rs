@@ -198,3 +198,38 @@ fn every_flipped_bit_gets_an_answer() {
         }
     }
 }
+
+/// The ELF file with one segment of notes: the number of one note named `Xen`.
+fn elf_with_note(number: u32) -> Vec<u8> {
+    let mut out = elf(b"");
+    let note_at = out.len() as u64;
+    for word in [4, 4, number] {
+        out.extend(u32::to_le_bytes(word));
+    }
+    out.extend(b"Xen\0\x40\x51\x9a\x03");
+    let header_at = out.len() as u64;
+    out.extend([4u32, 0].map(u32::to_le_bytes).concat()); // PT_NOTE
+    out.extend([note_at, 0, 0, 20, 20, 4].map(u64::to_le_bytes).concat());
+    out[32..40].copy_from_slice(&header_at.to_le_bytes());
+    out[54..58].copy_from_slice(&[56, 0, 1, 0]);
+    out
+}
+
+#[test]
+fn what_boots_unpacked_is_kept_unpacked() {
+    let packed = |elf: &[u8]| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(elf).unwrap();
+        bzimage(&gzip.finish().unwrap())
+    };
+    let (entered, not) = (elf_with_note(18), elf_with_note(17));
+    assert_eq!(to_boot(packed(&entered)), entered);
+    assert_eq!(to_boot(packed(&not)), packed(&not));
+    assert_eq!(to_boot(packed(&elf(b""))), packed(&elf(b"")));
+    assert_eq!(to_boot(entered.clone()), entered);
+    for length in 0..entered.len() {
+        let cut = packed(&entered[..length]);
+        assert_eq!(to_boot(cut.clone()), cut, "cut at {length}");
+    }
+    assert_eq!(to_boot(b"noise".to_vec()), b"noise");
+}

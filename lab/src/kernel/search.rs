@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::store::{self, Kept, Store};
-use super::{judge_bytes, version, Kernel};
+use super::{bzimage, judge_bytes, version, Kernel};
 use crate::apt::{Apt, Cause, Image, Index, Trouble};
 use crate::btf::{Verdict, RULES};
 use crate::error::Failure;
@@ -116,7 +116,7 @@ impl Search<'_> {
             return Ok(None);
         }
         let folder = self.store.workplace()?;
-        let vmlinuz = match self.offer.fetch(image, &folder, self.progress) {
+        let fetched = match self.offer.fetch(image, &folder, self.progress) {
             Err(trouble) if trouble.cause == Cause::Unreachable => {
                 self.offline = Some(trouble);
                 return Ok(None);
@@ -124,13 +124,11 @@ impl Search<'_> {
             fetched => super::read(&fetched?)?,
         };
         self.progress.set(&format!("reading the type information of {}", image.release));
-        let kept = Kept {
-            image: image.clone(),
-            digest: store::digest(&vmlinuz),
-            verdict: judge_bytes(&vmlinuz),
-            rules: RULES,
-        };
-        self.store.keep(&kept, &vmlinuz)?;
+        let verdict = judge_bytes(&fetched);
+        let file = bzimage::to_boot(fetched);
+        let digest = store::digest(&file);
+        let kept = Kept { image: image.clone(), digest, verdict, rules: RULES };
+        self.store.keep(&kept, &file)?;
         Ok(Some(kept))
     }
 

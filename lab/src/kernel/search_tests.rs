@@ -184,7 +184,7 @@ fn a_changed_kernel_is_fetched_again() {
     let shop = Shop::new(&[("7.2.13", true)]);
     let lab = Lab::new();
     lab.search(None, &shop).unwrap();
-    fs::write(lab.cache.path().join("kernels/7.2.13/vmlinuz"), b"").unwrap();
+    fs::write(lab.cache.path().join("kernels/7.2.13/kernel"), b"").unwrap();
     shop.asked();
     assert_eq!(lab.search(None, &shop).unwrap(), "7.2.13");
     assert_eq!(shop.asked(), ["7.2.13"]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernels kept in the cache: `kernels/RELEASE/` holds `verdict.json` and, of a sound kernel,
-//! `vmlinuz`. A folder appears whole, by a rename; one process at a time may change the store.
+//! `kernel`, the file to boot. A folder appears whole, by a rename; one process at a time may change the store.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ use crate::progress::Progress;
 pub struct Kept {
     /// The package that it came from.
     pub image: Image,
-    /// SHA-256 of its `vmlinuz`.
+    /// SHA-256 of the file to boot.
     pub digest: String,
     /// What was made of its type information.
     pub verdict: Verdict,
@@ -79,8 +79,8 @@ impl Store {
         let kept = self.read(&image.release)?;
         let same = kept.image.package == image.package && kept.image.version == image.version;
         let whole = || {
-            let vmlinuz = fs::read(self.vmlinuz(&image.release)).ok()?;
-            (digest(&vmlinuz) == kept.digest).then_some(())
+            let file = fs::read(self.file(&image.release)).ok()?;
+            (digest(&file) == kept.digest).then_some(())
         };
         (same && (kept.verdict != Verdict::Sound || whole().is_some())).then_some(kept)
     }
@@ -104,23 +104,23 @@ impl Store {
     pub fn kernel(&self, kept: &Kept) -> Kernel {
         Kernel {
             release: kept.image.release.clone(),
-            vmlinuz: self.vmlinuz(&kept.image.release),
+            file: self.file(&kept.image.release),
             digest: kept.digest.clone(),
             origin: format!("{} {}", kept.image.package, kept.image.version),
         }
     }
 
-    fn vmlinuz(&self, release: &str) -> PathBuf {
-        self.folder.join(release).join("vmlinuz")
+    fn file(&self, release: &str) -> PathBuf {
+        self.folder.join(release).join("kernel")
     }
 
     /// Keeps a judged kernel: all of a sound one, of another the verdict.
-    pub fn keep(&self, kept: &Kept, vmlinuz: &[u8]) -> Result<()> {
+    pub fn keep(&self, kept: &Kept, file: &[u8]) -> Result<()> {
         let (new, place) = (self.workplace()?, self.folder.join(&kept.image.release));
         let text = serde_json::to_vec_pretty(kept)?;
         let publish = || {
             if kept.verdict == Verdict::Sound {
-                fs::write(new.join("vmlinuz"), vmlinuz)?;
+                fs::write(new.join("kernel"), file)?;
             }
             fs::write(new.join("verdict.json"), text)?;
             if place.exists() {

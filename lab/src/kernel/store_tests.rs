@@ -35,13 +35,13 @@ fn sound_kernel_is_kept_and_another_only_judged() {
     let unsound = kept("7.2.12", Verdict::NoSchedExt, b"other");
     store.keep(&unsound, b"other").unwrap();
     assert_eq!(names(&cache.path().join("kernels")), [".lock", "7.2.12", "7.2.13"]);
-    assert_eq!(names(&cache.path().join("kernels/7.2.13")), ["verdict.json", "vmlinuz"]);
+    assert_eq!(names(&cache.path().join("kernels/7.2.13")), ["kernel", "verdict.json"]);
     assert_eq!(names(&cache.path().join("kernels/7.2.12")), ["verdict.json"]);
     assert_eq!(store.kept(&sound.image), Some(sound.clone()));
     assert_eq!(store.kept(&unsound.image), Some(unsound.clone()));
     assert_eq!(store.all(), [sound.clone(), unsound]);
     let kernel = store.kernel(&sound);
-    assert_eq!(fs::read(kernel.vmlinuz).unwrap(), b"image");
+    assert_eq!(fs::read(kernel.file).unwrap(), b"image");
     assert_eq!(kernel.digest, "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d");
     assert_eq!(kernel.origin, "linux-binary-7.2.13 7.2.13-1");
 }
@@ -54,16 +54,16 @@ fn another_package_other_rules_or_a_changed_file_do_not_count() {
     store.keep(&sound, b"image").unwrap();
     let newer = Image { version: "7.2.13-2".into(), ..image("7.2.13") };
     assert_eq!(store.kept(&newer), None);
-    let vmlinuz = store.kernel(&sound).vmlinuz;
-    fs::write(&vmlinuz, b"imagE").unwrap();
+    let file = store.kernel(&sound).file;
+    fs::write(&file, b"imagE").unwrap();
     assert_eq!(store.kept(&sound.image), None);
-    fs::remove_file(&vmlinuz).unwrap();
+    fs::remove_file(&file).unwrap();
     assert_eq!(store.kept(&sound.image), None);
     store.keep(&sound, b"image").unwrap();
     assert_eq!(store.kept(&sound.image), Some(sound.clone()));
     store.keep(&Kept { rules: RULES + 1, ..sound.clone() }, b"image").unwrap();
     assert_eq!(store.kept(&sound.image), None);
-    fs::write(vmlinuz.with_file_name("verdict.json"), b"{").unwrap();
+    fs::write(file.with_file_name("verdict.json"), b"{").unwrap();
     assert_eq!(store.kept(&sound.image), None);
 }
 

@@ -41,7 +41,7 @@ fn sound_file_is_a_kernel() {
     let kernel = find(&Choice::Path(path.clone()), folder.path(), &Progress::new()).unwrap();
     assert_eq!(kernel.release, "7.2.13+deb14-cloud-amd64");
     assert_eq!((kernel.origin, kernel.digest.len()), (path.display().to_string(), 64));
-    assert_eq!(kernel.vmlinuz, path);
+    assert_eq!(kernel.file, path);
     assert!(!folder.path().join("kernels").exists(), "a file needs no cache");
 }
 
@@ -99,7 +99,7 @@ fn kernels_through_apt() {
     for word in ["auto", "6.18"] {
         let choice: Choice = word.parse().unwrap();
         let first = find(&choice, cache.path(), &Progress::new()).unwrap();
-        assert_eq!(judge(&first.vmlinuz).unwrap(), Verdict::Sound);
+        assert_eq!(judge(&first.file).unwrap(), Verdict::Sound);
         println!("{word}: {} from {}", first.release, first.origin);
         let begun = std::time::Instant::now();
         assert_eq!(find(&choice, cache.path(), &Progress::new()).unwrap(), first);

@@ -52,11 +52,11 @@ pub fn counts(mode: Mode, bench: &Bench, boot: &Boot) -> bool {
     }
 }
 
-/// p99 of the one-CPU sleeper, mean over its boots; `None` unless every one ended well.
-pub fn sleeper_p99_us(boots: &[Boot]) -> Option<f64> {
+/// p99 of the one-CPU sleeper in a step, mean over its boots; `None` unless every one ended well.
+pub fn sleeper_p99_us(boots: &[Boot], step: usize) -> Option<f64> {
     let bench = Bench::parse("sleeper").ok()?;
     let figures: Option<Vec<f64>> =
-        boots.iter().map(|b| sample(b, 0, &bench).ok().map(|s| s.figure)).collect();
+        boots.iter().map(|b| sample(b, step, &bench).ok().map(|s| s.figure)).collect();
     Some(Summary::of(&figures?)?.mean)
 }
 
@@ -90,7 +90,7 @@ pub fn entries(
                     sleeper_p99_us: plan
                         .gates
                         .get(&(k, s))
-                        .and_then(|&u| sleeper_p99_us(&boots[u])),
+                        .and_then(|&(unit, step)| sleeper_p99_us(&boots[unit], step)),
                     repeats: 0,
                     voided: 0,
                     note: None,

@@ -95,7 +95,7 @@ impl<'a> Guests<'a> {
     }
 
     fn inputs<'b>(&'b self, unit: &'b Unit, guest: &Guest<'b>) -> Inputs<'b> {
-        let kernel = guest.kernel.vmlinuz.to_string_lossy();
+        let kernel = guest.kernel.file.to_string_lossy();
         let image = guest.image.path.to_string_lossy();
         let by_digest = |word: String| match word {
             w if w == kernel => guest.kernel.digest.clone(),

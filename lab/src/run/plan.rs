@@ -14,7 +14,8 @@ use crate::image::{self, File, Source};
 use crate::model::{GuestSched, Job, Mode, Topology};
 use crate::sched::{Program, Sched};
 
-/// Boots of the one-CPU guest that shows whether a scheduler makes a sleeper wait.
+/// At most so many boots of the one-CPU guest that shows whether a scheduler makes a sleeper wait;
+/// half as many as a column has, where that is fewer.
 const GATE_RUNS: u32 = 4;
 /// What runs there.
 const GATE_BENCH: &str = "sleeper+hogs=2";
@@ -98,10 +99,10 @@ pub struct Plan {
     pub units: Vec<Unit>,
     /// (kernel, scheduler, bench) to unit and step.
     pub columns: BTreeMap<(usize, usize, usize), (usize, usize)>,
-    /// (kernel, scheduler) to the unit of its one-CPU sleeper.
-    pub gates: BTreeMap<(usize, usize), usize>,
+    /// (kernel, scheduler) to unit and step of its one-CPU sleeper.
+    pub gates: BTreeMap<(usize, usize), (usize, usize)>,
     /// The same for EEVDF, by kernel.
-    pub eevdf_gates: BTreeMap<usize, usize>,
+    pub eevdf_gates: BTreeMap<usize, (usize, usize)>,
 }
 
 /// Lays out all boots.
@@ -125,8 +126,8 @@ pub fn plan(request: &Request) -> Result<Plan> {
             let eevdf = add_gate(&mut plan, request, kernel, &eevdf)?;
             plan.eevdf_gates.insert(kernel, eevdf);
             for (s, sched) in request.scheds.iter().enumerate() {
-                let unit = add_gate(&mut plan, request, kernel, sched)?;
-                plan.gates.insert((kernel, s), unit);
+                let gate = add_gate(&mut plan, request, kernel, sched)?;
+                plan.gates.insert((kernel, s), gate);
             }
         }
     }
@@ -203,10 +204,25 @@ fn column_unit(
     })
 }
 
-/// The one-CPU sleeper of a scheduler, or the unit that already runs the same. A mask of CPUs
-/// means nothing there.
-fn add_gate(plan: &mut Plan, request: &Request, kernel: usize, sched: &Sched) -> Result<usize> {
+/// The one-CPU sleeper of a scheduler: a column's own where the guests have one CPU, or the unit
+/// that already runs the same. A mask of CPUs means nothing there.
+fn add_gate(
+    plan: &mut Plan,
+    request: &Request,
+    kernel: usize,
+    sched: &Sched,
+) -> Result<(usize, usize)> {
     let bench = Bench::parse(GATE_BENCH)?;
+    let column = |u: &Unit| {
+        let step = u.benches.iter().position(|&b| request.benches[b].what == bench.what)?;
+        let same = u.kernel == kernel && u.job.sched == sched.guest;
+        (same && u.topology.cpus == 1 && u.mode == Mode::Instructions && !u.job.trace)
+            .then_some(step)
+    };
+    let mut columns = plan.units.iter().enumerate();
+    if let Some(found) = columns.find_map(|(unit, u)| Some((unit, column(u)?))) {
+        return Ok(found);
+    }
     let job = Job {
         sched: sched.guest.clone(),
         settle_ms: SETTLE_MS,
@@ -216,9 +232,9 @@ fn add_gate(plan: &mut Plan, request: &Request, kernel: usize, sched: &Sched) ->
     };
     let same = |u: &Unit| u.kernel == kernel && u.benches.is_empty() && u.job == job;
     if let Some(unit) = plan.units.iter().position(same) {
-        return Ok(unit);
+        return Ok((unit, 0));
     }
-    let runs = request.runs.min(GATE_RUNS);
+    let runs = request.runs.div_ceil(2).min(GATE_RUNS);
     plan.units.push(Unit {
         kernel,
         name: format!("{} one-CPU sleeper", sched.word),
@@ -232,7 +248,7 @@ fn add_gate(plan: &mut Plan, request: &Request, kernel: usize, sched: &Sched) ->
         tries: runs,
         limit: START_LIMIT + Duration::from_secs(bench.limit_s()),
     });
-    Ok(plan.units.len() - 1)
+    Ok((plan.units.len() - 1, 0))
 }
 
 /// The scheduler word's mask, checked against the guest's CPUs.
@@ -313,7 +329,7 @@ mod tests {
             assert_eq!((gate.topology.cpus, gate.mode), (1, Mode::Instructions));
             assert_eq!((gate.runs, gate.tries), (4, 4));
         }
-        assert_eq!(plan.units[plan.eevdf_gates[&0]].job.sched, GuestSched::Kernel);
+        assert_eq!(plan.units[plan.eevdf_gates[&0].0].job.sched, GuestSched::Kernel);
         assert_ne!(plan.gates[&(0, 0)], plan.gates[&(0, 1)]);
     }
 
@@ -334,9 +350,32 @@ mod tests {
 
     #[test]
     fn fewer_runs_mean_fewer_sleepers() {
-        let request = Request { runs: 2, ..request(&["null"], &["hackbench"]) };
-        let plan = plan(&request).unwrap();
-        assert!(plan.units.iter().all(|u| u.runs == 2));
+        let gate_runs = |runs| {
+            let request = Request { runs, ..request(&["null"], &["hackbench"]) };
+            let plan = plan(&request).unwrap();
+            plan.units[plan.gates[&(0, 0)].0].runs
+        };
+        assert_eq!([1, 2, 3, 7, 10].map(gate_runs), [1, 1, 2, 4, 4]);
+    }
+
+    #[test]
+    fn a_one_cpu_run_with_that_very_sleeper_needs_no_other() {
+        let one = Topology { cpus: 1, nodes: 1, smt: 1 };
+        let benches = &["sleeper+hogs=8", "sleeper+hogs=2"];
+        let own = Request { topology: one, ..request(&["eevdf", "null"], benches) };
+        let own = plan(&own).unwrap();
+        assert_eq!(own.units.len(), 2);
+        assert_eq!((own.gates[&(0, 0)], own.gates[&(0, 1)]), ((0, 1), (1, 1)));
+        assert_eq!(own.eevdf_gates[&0], (0, 1));
+        let others = [
+            Request { topology: one, ..request(&["eevdf", "null"], &["sleeper+hogs=8"]) },
+            Request { topology: one, trace: true, ..request(&["eevdf", "null"], benches) },
+            Request { mode: Mode::Parallel, topology: one, ..request(&["eevdf", "null"], benches) },
+            request(&["eevdf", "null"], benches),
+        ];
+        for request in others {
+            assert_eq!(plan(&request).unwrap().units.len(), 4);
+        }
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn document(
     let mut doc = fixture::document(Vec::new());
     (doc.mode, doc.cpus_at_once, doc.host_cores) = (request.mode, true, 8);
     doc.kernels[0].eevdf_sleeper_p99_us =
-        plan.eevdf_gates.get(&0).and_then(|&u| assemble::sleeper_p99_us(&boots[u]));
+        plan.eevdf_gates.get(&0).and_then(|&(u, step)| assemble::sleeper_p99_us(&boots[u], step));
     let setting =
         Setting { mode: request.mode, topology: request.topology, at_once: true, cores: 8 };
     let rules =
