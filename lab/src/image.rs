@@ -250,7 +250,9 @@ fn keep(bytes: &[u8], folder: &Path) -> Result<Image> {
             return Ok(image);
         }
     }
-    let temporary = folder.join(format!(".{}.{}", image.digest, std::process::id()));
+    // two threads may build the same image at once
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let temporary = folder.join(format!(".{}.{process}.{thread:?}", image.digest));
     let written = fs::create_dir_all(folder)
         .and_then(|()| fs::write(&temporary, bytes))
         .and_then(|()| fs::rename(&temporary, &image.path));

@@ -231,6 +231,70 @@ static void vtime_cost_is_monotonic(void)
 	}
 }
 
+/* Costs add up, over years of run time and across every wrap: a base may be charged in pieces. */
+static void vtime_cost_adds_up(void)
+{
+	u32 round, i;
+	u64 ran, more, whole, parts;
+
+	for (round = 0; round < 20000; round++) {
+		ran = test_random() >> test_below(40);
+		more = test_random() >> (24 + test_below(40));
+		for (i = 0; i < VTIME_NR_WEIGHTS; i++) {
+			whole = vtime_cost(ran + more, i);
+			parts = vtime_cost(ran, i) + vtime_cost(more, i);
+			CHECK(whole - parts <= 1, "nice %d: %lld and %lld ns: %lld, not %lld ns",
+			      (int)i - 20, SHOW(ran), SHOW(more), SHOW(whole), SHOW(parts));
+		}
+	}
+}
+
+/* What is stored of a task, at rest and in a queue, says its home, its weight and its vtime. */
+static void vtime_base_follows_the_run_time(void)
+{
+	u32 round, home, w;
+	u64 word, ran, more, stored, now;
+	s64 error;
+
+	for (round = 0; round < 400000; round++) {
+		home = test_below(HOMES);
+		w = test_below(VTIME_NR_WEIGHTS);
+		word = any_word(any_clock(), home);
+		ran = test_random() >> test_below(40);
+		more = test_random() >> (24 + test_below(40));
+		stored = vtime_base(word, ran, w);
+		CHECK(vtime_weight(stored) == w && vtime_home(stored) == home, "nice %d, CPU %u",
+		      (int)vtime_weight(stored) - 20, vtime_home(stored));
+		now = vtime_load(stored, ran + more);
+		error = ns_lag(now, word) - ns_lag(vtime_cost(more, w) << VTIME_HOME_BITS, 0);
+		CHECK(error >= -65 && error <= 65 && vtime_home(now) == home,
+		      "nice %d, CPU %u, ran %lld and %lld ns: off by %lld ns", (int)w - 20,
+		      vtime_home(now), SHOW(ran), SHOW(more), SHOW(error));
+
+		error = ns_lag(vtime_load(vtime_queued(word), ran), word);
+		CHECK(error >= -1 && error <= 0 && vtime_home(vtime_queued(word)) == home,
+		      "queued: off by %lld ns", SHOW(error));
+	}
+}
+
+/* A heavy task that is queued after each short turn pays for what it ran, within 1 in 100. */
+static void vtime_rounding_adds_up_to_nothing(void)
+{
+	static const u32 turns = 200000;
+	u64 word = 0, stored, ran = 0, cost;
+	u32 i;
+
+	for (i = 0; i < turns; i++) {
+		stored = vtime_base(word, ran, 0);
+		ran += 10000 + test_below(20000);
+		word = vtime_load(vtime_queued(vtime_load(stored, ran)), ran);
+	}
+	cost = vtime_cost(ran, 0);
+	word >>= VTIME_HOME_BITS;
+	CHECK(word > cost - cost / 100 && word < cost + cost / 100, "%lld ns, not %lld", SHOW(word),
+	      SHOW(cost));
+}
+
 /* A weight that no task has is taken for the lightest. */
 static void vtime_cost_refuses_unknown_weights(void)
 {
@@ -250,6 +314,9 @@ static const struct test tests[] = {
 	TEST(vtime_order_survives_the_wrap),
 	TEST(vtime_weight_table_is_the_kernels),
 	TEST(vtime_cost_is_monotonic),
+	TEST(vtime_cost_adds_up),
+	TEST(vtime_base_follows_the_run_time),
+	TEST(vtime_rounding_adds_up_to_nothing),
 	TEST(vtime_cost_refuses_unknown_weights),
 };
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -23,9 +24,9 @@ pub fn mount_all() -> Result<()> {
     system::mount("proc", "/proc", "")?;
     system::mount("sysfs", "/sys", "")?;
     system::mount("devtmpfs", "/dev", "")?;
-    for folder in ["/tmp", "/run", "/dev/shm"] {
-        system::mount("tmpfs", folder, "mode=1777")?;
-    }
+    system::mount("tmpfs", "/dev/shm", "mode=1777")?;
+    // not mounted: what is packed may come from there
+    fs::set_permissions("/tmp", fs::Permissions::from_mode(0o1777)).context("/tmp")?;
     system::mount("devpts", "/dev/pts", "")?;
     if Path::new("/sys/kernel/tracing").exists() {
         system::mount("tracefs", "/sys/kernel/tracing", "")?;

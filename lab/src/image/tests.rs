@@ -128,3 +128,18 @@ fn with_packs_folders_and_files() {
     assert_eq!(crate::error::exit_status(&error), 2);
     assert!(error.to_string().contains("none: cannot pack it"), "{error}");
 }
+
+#[test]
+fn many_threads_keep_the_same_image() {
+    let cache = tempfile::tempdir().unwrap();
+    for round in 0..50u32 {
+        let bytes = round.to_le_bytes().repeat(1 << 16);
+        std::thread::scope(|scope| {
+            let keep = || keep(&bytes, cache.path()).unwrap();
+            let kept: Vec<_> = (0..4).map(|_| scope.spawn(keep)).collect();
+            for image in kept.into_iter().map(|k| k.join().unwrap()) {
+                assert_eq!(fs::read(image.path).unwrap(), bytes);
+            }
+        });
+    }
+}

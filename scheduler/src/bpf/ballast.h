@@ -38,7 +38,7 @@ struct ballast_counters {
 	u64 rebase_violations;	/* of these, lag changed by over a slice: must stay 0 */
 };
 
-#define BALLAST_RUNNING 1	/* a task of ours runs on the CPU */
+#define BALLAST_RUNNING 1	/* a task of ours was the last to run here, and the CPU does not idle */
 #define BALLAST_PREEMPTING 2	/* and a wakee that preempts it waits to start */
 
 struct ballast_cpu {
@@ -52,7 +52,6 @@ struct ballast_cpu {
 	u32 queued;		/* 0: both queues are empty; see queue.h */
 	/* Only this CPU. */
 	u32 sync_wakee;		/* pid that this CPU woke last, if that was a sync wake-up */
-	u64 running_exec;	/* the running task's sum_exec_runtime when it was last charged */
 	u64 scanned __attribute__((aligned(BALLAST_LINE)));	/* sum of the generations that the
 								 * last steal scan met */
 	struct ballast_counters n;

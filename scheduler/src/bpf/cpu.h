@@ -42,6 +42,27 @@ static __always_inline bool task_is_pinned(const struct task_struct *p)
 	       (u64)p != (u64)bpf_get_current_task();
 }
 
+/* The vtime of @p now, whether it runs, waits or sleeps. */
+static __always_inline u64 time_of(const struct task_struct *p)
+{
+	return vtime_load(p->scx.dsq_vtime, p->se.sum_exec_runtime);
+}
+
+/* Makes @vtime that of @p from now on, at its present weight. */
+static __always_inline void time_store(struct task_struct *p, u64 vtime)
+{
+	task_set_vtime(p, vtime_base(vtime, p->se.sum_exec_runtime, task_weight(p)));
+}
+
+/* @p, at @vtime, is charged at its present weight from now on. What is stored of most says so. */
+static __always_inline void time_keep(struct task_struct *p, u64 vtime)
+{
+	u64 stored = p->scx.dsq_vtime;
+
+	if (!(stored & VTIME_BASE) || vtime_weight(stored) != task_weight(p))
+		time_store(p, vtime);
+}
+
 /*
  * @p is on @cpu now: returns its vtime there, and stores it if it had to change.
  *
@@ -52,7 +73,7 @@ static __always_inline bool task_is_pinned(const struct task_struct *p)
  */
 static __always_inline u64 time_arrive(struct task_struct *p, struct ballast_cpu *c, u32 cpu)
 {
-	u64 word = p->scx.dsq_vtime;
+	u64 word = time_of(p);
 	u64 credit = shared_read(&ballast.tunables.credit_ns);
 	u32 home = vtime_home(word);
 	u64 clock = shared_read(&c->clock);
@@ -66,13 +87,15 @@ static __always_inline u64 time_arrive(struct task_struct *p, struct ballast_cpu
 	arrived = vtime_arrive(word, old_clock, clock, credit, cpu);
 	if (home == cpu) {
 		if (arrived != word)
-			task_set_vtime(p, arrived);
+			time_store(p, arrived);
+		else
+			time_keep(p, arrived);
 		return arrived;
 	}
 
 	if (!(features() & BALLAST_REBASE))
 		arrived = vtime_with_home(word, cpu);
-	task_set_vtime(p, arrived);
+	time_store(p, arrived);
 	count(c, moves);
 	change = (s64)(arrived - clock) - vtime_lag(word, old_clock, credit);
 	if (change < 0)
@@ -82,12 +105,11 @@ static __always_inline u64 time_arrive(struct task_struct *p, struct ballast_cpu
 	return arrived;
 }
 
-/* @p begins a turn with this vtime: the clock follows, and wakees measure themselves against it. */
-static __always_inline void time_turn(const struct task_struct *p, struct ballast_cpu *c, u64 vtime)
+/* A task begins a turn with this vtime: the clock follows, and wakees measure themselves against it. */
+static __always_inline void time_turn(struct ballast_cpu *c, u64 vtime)
 {
 	if (vtime_before(shared_read(&c->clock), vtime))
 		shared_write(&c->clock, vtime & ~VTIME_HOME_MASK);
-	c->running_exec = p->se.sum_exec_runtime;
 	shared_write(&c->running_vtime, vtime);
 	shared_write(&c->sync_since, 0);
 }
@@ -98,26 +120,14 @@ static __always_inline void time_turn(const struct task_struct *p, struct ballas
  */
 static __always_inline void time_start(struct task_struct *p, struct ballast_cpu *c, u32 cpu)
 {
-	u64 vtime = p->scx.dsq_vtime;
+	u64 vtime = time_of(p);
 
 	if (vtime_home(vtime) != cpu)
 		vtime = time_arrive(p, c, cpu);
-	time_turn(p, c, vtime);
+	else
+		time_keep(p, vtime);
+	time_turn(c, vtime);
 	shared_write(&c->running, BALLAST_RUNNING);
-}
-
-/* The vtime of the running task @p now: what it started with and what it has run since. */
-static __always_inline u64 time_now(const struct task_struct *p, const struct ballast_cpu *c)
-{
-	return vtime_after(p->scx.dsq_vtime,
-			   vtime_cost(p->se.sum_exec_runtime - c->running_exec, task_weight(p)));
-}
-
-/* @p stops running: charged for what it ran. */
-static __always_inline void time_stop(struct task_struct *p, struct ballast_cpu *c)
-{
-	task_set_vtime(p, time_now(p, c));
-	shared_write(&c->running, 0);
 }
 
 #endif

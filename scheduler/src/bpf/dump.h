@@ -33,7 +33,7 @@ static __always_inline void dump_cpu(const struct ballast_cpu *c, u32 cpu)
 
 static __always_inline void dump_task(const struct task_struct *p)
 {
-	u64 word = p->scx.dsq_vtime;
+	u64 word = time_of(p);
 
 	dump_line("ballast: vtime %llu ns of CPU %llu", word >> VTIME_HOME_BITS, vtime_home(word));
 }

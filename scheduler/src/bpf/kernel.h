@@ -65,6 +65,7 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
+	int prio;
 	int static_prio;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
@@ -113,7 +114,6 @@ struct sched_ext_ops {
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
 	void (*running)(struct task_struct *p);
-	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*update_idle)(s32 cpu, bool idle);
 	void (*enable)(struct task_struct *p);
 	void (*dump)(struct scx_dump_ctx *ctx);
@@ -142,6 +142,7 @@ struct sched_ext_ops {
 
 #define PF_KTHREAD 0x00200000
 #define SCHED_IDLE 5
+#define MAX_RT_PRIO 100
 
 /* kfuncs that every kernel from 6.18 to 7.2 offers under one prototype. */
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
@@ -158,6 +159,7 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
 s32 scx_bpf_pick_idle_cpu(const struct cpumask *cpus_allowed, u64 flags) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+struct task_struct *scx_bpf_cpu_curr(s32 cpu) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 s32 scx_bpf_cpu_node(s32 cpu) __ksym;
 u64 scx_bpf_now(void) __ksym;

@@ -49,7 +49,7 @@ void BPF_STRUCT_OPS(ballast_enqueue, struct task_struct *p, u64 enq_flags)
 	if (wake_idle(p, c, cpu))
 		return;
 	waking = enq_flags & SCX_ENQ_WAKEUP;
-	if (waking && wake_ahead(p, c, vtime))
+	if (waking && wake_ahead(p, c, cpu, vtime))
 		return;
 	if (!task_is_pinned(p)) {
 		queue_stealable(p, c, cpu, vtime);
@@ -78,14 +78,6 @@ void BPF_STRUCT_OPS(ballast_running, struct task_struct *p)
 		time_start(p, c, cpu);
 }
 
-void BPF_STRUCT_OPS(ballast_stopping, struct task_struct *p, bool runnable)
-{
-	struct ballast_cpu *c = cpu_state(task_cpu(p));
-
-	if (c)
-		time_stop(p, c);
-}
-
 void BPF_STRUCT_OPS(ballast_update_idle, s32 cpu, bool idle)
 {
 	struct ballast_cpu *c = cpu_state(cpu);
@@ -101,7 +93,7 @@ void BPF_STRUCT_OPS(ballast_enable, struct task_struct *p)
 	struct ballast_cpu *c = cpu_state(cpu);
 
 	if (c)
-		task_set_vtime(p, vtime_with_home(shared_read(&c->clock), cpu));
+		time_store(p, vtime_with_home(shared_read(&c->clock), cpu));
 }
 
 void BPF_STRUCT_OPS(ballast_dump, struct scx_dump_ctx *dump)
@@ -162,7 +154,6 @@ struct sched_ext_ops ballast_ops = {
 	.enqueue = (void *)ballast_enqueue,
 	.dispatch = (void *)ballast_dispatch,
 	.running = (void *)ballast_running,
-	.stopping = (void *)ballast_stopping,
 	.update_idle = (void *)ballast_update_idle,
 	.enable = (void *)ballast_enable,
 	.dump = (void *)ballast_dump,

@@ -23,12 +23,12 @@ static bool policy_take(void *ctx, u32 dst_cpu, u32 src_cpu)
 	return false;
 }
 
-/* The running task gets another turn; charged now, so that its vtime and the clock keep up. */
+/* The running task gets another turn, at its vtime now. */
 static __always_inline bool next_keep(struct ballast_cpu *c, struct task_struct *prev, u64 vtime)
 {
 	count(c, kept);
-	task_set_vtime(prev, vtime);
-	time_turn(prev, c, vtime);
+	time_keep(prev, vtime);
+	time_turn(c, vtime);
 	task_set_slice(prev, slice_ns());
 	return true;
 }
@@ -65,7 +65,7 @@ static __always_inline void next_head(u32 cpu, bool stealable, bool pinned, bool
 static __always_inline bool next_own(struct ballast_cpu *c, u32 cpu, struct task_struct *prev)
 {
 	bool runnable = prev && (prev->scx.flags & SCX_TASK_QUEUED);
-	u64 now = runnable ? time_now(prev, c) : 0;
+	u64 now = runnable ? time_of(prev) : 0;
 	s32 stealable = 0, pinned = 0;
 	bool is_pinned;
 	u64 vtime = 0;

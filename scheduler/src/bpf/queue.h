@@ -46,7 +46,7 @@ static __always_inline void queue_pinned(struct task_struct *p, struct ballast_c
 {
 	count(c, queued);
 	shared_write(&c->queued, 1);
-	task_insert_vtime(p, pinned_dsq(cpu), slice_ns(), vtime, 0);
+	task_insert_vtime(p, pinned_dsq(cpu), slice_ns(), vtime_queued(vtime), 0);
 }
 
 /* Pairs with cpu_went_idle(): see above. */
@@ -66,7 +66,7 @@ static __always_inline void queue_stealable(struct task_struct *p, struct ballas
 			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 		}
 	}
-	task_insert_vtime(p, stealable_dsq(cpu), slice_ns(), vtime, 0);
+	task_insert_vtime(p, stealable_dsq(cpu), slice_ns(), vtime_queued(vtime), 0);
 }
 
 /* The vtime of the first task of a queue; false if there is none. */
@@ -129,6 +129,7 @@ static __always_inline void cpu_went_idle(struct ballast_cpu *c, u32 cpu, bool i
 		return;
 	}
 	shared_or(&c->idle, 1);
+	shared_write(&c->running, 0);
 	if (policy_core_idle(NULL, cpu))
 		policy_idle_core_set(&ballast.policy, cpu);
 	if (!(features() & POLICY_STEAL))

@@ -2,14 +2,22 @@
 /*
  * Weighted virtual time, one clock a CPU, and what happens to a task's vtime when it changes CPU.
  *
- * A task's vtime is one word, kept where the kernel keeps it (p->scx.dsq_vtime), so a task needs no
- * storage of its own:
+ * A vtime is one word:
  *
  *	bits 63..12	virtual nanoseconds: run time x 1024 / weight, modulo 2^52
  *	bits 11..0	home: the CPU whose clock the vtime is relative to
  *
  * Words are compared as signed differences, so the home bits are noise far below a nanosecond.
  * 2^51 ns are 26 days at nice 0; VTIME_LAG_MAX catches a task that slept through more than that.
+ *
+ * It is kept where the kernel keeps it (p->scx.dsq_vtime), so a task needs no storage of its own.
+ * In a queue it stands there as it is, but for bit 12, which is clear. Otherwise its *base* does,
+ * which does not change while the task runs, so that nothing need be done when it stops:
+ *
+ *	bits 63..19	vtime less the cost of all that the task ever ran, in 128 ns
+ *	bits 18..13	the weight of that cost: index into the table below
+ *	bit 12		set
+ *	bits 11..0	home
  *
  * A CPU's clock is the highest vtime that it has started; a task's lag is its vtime minus the
  * clock of its home. A task that arrives on another CPU keeps its lag, bounded below by the
@@ -20,6 +28,11 @@
 
 #define VTIME_HOME_BITS 12
 #define VTIME_HOME_MASK ((1ULL << VTIME_HOME_BITS) - 1)
+#define VTIME_BASE (1ULL << VTIME_HOME_BITS)
+#define VTIME_WEIGHT_SHIFT 13
+#define VTIME_WEIGHT_MASK 63
+#define VTIME_BASE_BITS 19
+#define VTIME_BASE_MASK ((1ULL << VTIME_BASE_BITS) - 1)
 
 /*
  * Nanoseconds, 18 minutes. An honest lag is at most one overrun slice of the lightest task,
@@ -49,12 +62,18 @@ static __always_inline u64 vtime_after(u64 word, u64 ns)
 	return word + (ns << VTIME_HOME_BITS);
 }
 
-/* Virtual nanoseconds that @ran nanoseconds of a task of weight index @weight cost. */
+/*
+ * Virtual nanoseconds, modulo 2^64, that @ran nanoseconds of a task of weight index @weight cost.
+ * In two parts, for the product of years with the largest factor does not fit.
+ */
 static __always_inline u64 vtime_cost(u64 ran, u32 weight)
 {
+	u64 inverse;
+
 	if (weight >= VTIME_NR_WEIGHTS)
 		weight = VTIME_NR_WEIGHTS - 1;
-	return ran * vtime_inverse_weight[weight] >> 16;
+	inverse = vtime_inverse_weight[weight];
+	return (ran >> 16) * inverse + ((ran & 0xffff) * inverse >> 16);
 }
 
 /* Whether @a is earlier than @b. */
@@ -71,6 +90,42 @@ static __always_inline u32 vtime_home(u64 word)
 static __always_inline u64 vtime_with_home(u64 word, u32 cpu)
 {
 	return (word & ~VTIME_HOME_MASK) | cpu;
+}
+
+/* The weight index that a base is charged at. */
+static __always_inline u32 vtime_weight(u64 base)
+{
+	return base >> VTIME_WEIGHT_SHIFT & VTIME_WEIGHT_MASK;
+}
+
+/*
+ * What to store for a task that has run @ran ns in all, so that its vtime is @word now and goes on
+ * at @weight. To the nearest 128 ns: what is lost and won adds up to nothing.
+ */
+static __always_inline u64 vtime_base(u64 word, u64 ran, u32 weight)
+{
+	u64 base = word - (vtime_cost(ran, weight) << VTIME_HOME_BITS);
+
+	base += (VTIME_BASE_MASK + 1) / 2;
+	return (base & ~VTIME_BASE_MASK) | (u64)weight << VTIME_WEIGHT_SHIFT | VTIME_BASE |
+	       vtime_home(word);
+}
+
+/* What to store for a task that is queued with vtime @word. */
+static __always_inline u64 vtime_queued(u64 word)
+{
+	return word & ~VTIME_BASE;
+}
+
+/* The vtime of a task that has run @ran ns in all, from what is stored. */
+static __always_inline u64 vtime_load(u64 stored, u64 ran)
+{
+	u64 cost;
+
+	if (!(stored & VTIME_BASE))
+		return stored;
+	cost = vtime_cost(ran, vtime_weight(stored)) << VTIME_HOME_BITS;
+	return vtime_with_home((stored & ~VTIME_BASE_MASK) + cost, vtime_home(stored));
 }
 
 /*

@@ -109,19 +109,31 @@ static __always_inline bool wake_sync_over(struct ballast_cpu *c)
 	return since && now - since >= shared_read(&ballast.tunables.sync_ns);
 }
 
+/* Whether what runs on @cpu is of our class, not a real-time task or one above. */
+static __always_inline bool cpu_runs_ours(u32 cpu)
+{
+	const struct task_struct *curr = scx_bpf_cpu_curr(cpu);
+
+	return curr && curr->prio >= MAX_RT_PRIO;
+}
+
 /*
  * Ahead of the running task. Returns true if @p was put at the head of the CPU's local queue.
  *
- * 1. Nothing of ours runs here, or another preempting wakee waits to start: no.
+ * 1. The CPU idles, or another preempting wakee waits to start: no.
  * 2. Not earlier than the running task was at its start by preempt_ns: no. (No clock is read.)
- * 3. The waker is about to sleep: no; it would cost a switch and win nothing.
+ * 3. A real-time task runs: no; here @p would wait behind it, where no thief looks.
+ * 4. The waker is about to sleep: no; it would cost a switch and win nothing.
  */
-static __always_inline bool wake_ahead(struct task_struct *p, struct ballast_cpu *c, u64 vtime)
+static __always_inline bool wake_ahead(struct task_struct *p, struct ballast_cpu *c, u32 cpu,
+				       u64 vtime)
 {
 	if (shared_read(&c->running) != BALLAST_RUNNING)
 		return false;
 	if (!vtime_before(vtime_after(vtime, shared_read(&ballast.tunables.preempt_ns)),
 			  shared_read(&c->running_vtime)))
+		return false;
+	if (!cpu_runs_ours(cpu))
 		return false;
 	if (wake_is_sync(p, c) && !wake_sync_over(c))
 		return false;
