@@ -66,7 +66,8 @@ static __always_inline void time_keep(struct task_struct *p, u64 vtime)
 /*
  * @p is on @cpu now: returns its vtime there, and stores it if it had to change.
  *
- * 1. At home: bounded below by the sleeper's credit, no more.
+ * 1. At home: bounded below by the sleeper's credit, no more; and not for a sixteenth of it, or a
+ *    task that runs a little less than another would be stored at each wake-up.
  * 2. From another CPU: the lag that it had against that CPU's clock, bounded the same way, against
  *    this CPU's clock. The other clock may move on meanwhile; that is the other CPU's time.
  * 3. Count an arrival whose lag differs from the one it left with by more than a slice.
@@ -86,11 +87,12 @@ static __always_inline u64 time_arrive(struct task_struct *p, struct ballast_cpu
 	old_clock = h == c ? clock : shared_read(&h->clock);
 	arrived = vtime_arrive(word, old_clock, clock, credit, cpu);
 	if (home == cpu) {
-		if (arrived != word)
+		if (vtime_before(vtime_after(word, credit / 16), arrived)) {
 			time_store(p, arrived);
-		else
-			time_keep(p, arrived);
-		return arrived;
+			return arrived;
+		}
+		time_keep(p, word);
+		return word;
 	}
 
 	if (!(features() & BALLAST_REBASE))

@@ -122,8 +122,8 @@ static __always_inline bool cpu_runs_ours(u32 cpu)
  *
  * 1. The CPU idles, or another preempting wakee waits to start: no.
  * 2. Not earlier than the running task was at its start by preempt_ns: no. (No clock is read.)
- * 3. A real-time task runs: no; here @p would wait behind it, where no thief looks.
- * 4. The waker is about to sleep: no; it would cost a switch and win nothing.
+ * 3. The waker is about to sleep: no; it would cost a switch and win nothing.
+ * 4. A real-time task runs: no; here @p would wait behind it, where no thief looks.
  */
 static __always_inline bool wake_ahead(struct task_struct *p, struct ballast_cpu *c, u32 cpu,
 				       u64 vtime)
@@ -133,9 +133,9 @@ static __always_inline bool wake_ahead(struct task_struct *p, struct ballast_cpu
 	if (!vtime_before(vtime_after(vtime, shared_read(&ballast.tunables.preempt_ns)),
 			  shared_read(&c->running_vtime)))
 		return false;
-	if (!cpu_runs_ours(cpu))
-		return false;
 	if (wake_is_sync(p, c) && !wake_sync_over(c))
+		return false;
+	if (!cpu_runs_ours(cpu))
 		return false;
 	shared_write(&c->running, BALLAST_RUNNING | BALLAST_PREEMPTING);
 	count(c, preempts);
