@@ -35,19 +35,19 @@ echo "The documented Numbers take 10 seeds, 20 loads and 20 boots; here: 2 seeds
 if [[ $quick ]]; then
 	echo "--quick: one kernel, one bench; no sleepers, shares, trace, 64 CPUs or repeated boots."
 	lab numbers --instructions --bench hackbench,pipe+pinned=1 --runs 2
-	lab loads --sched ballast --bench loads+times=3 --runs 1
+	lab loads --parallel --sched ballast --bench loads+times=3 --runs 1
 	exit
 fi
 
-kernels=auto,6.18
+pipes=hackbench,hackbench+groups=4
 lab numbers --instructions --runs 2 --sched eevdf,eevdf+taskset=1,null,ballast \
-	--bench hackbench,hackbench+transport=socket,pipe+pinned=1
-lab numbers-6.18 --instructions --kernel 6.18 --runs 2 --bench hackbench,pipe+pinned=1
-lab sleepers --instructions --kernel $kernels --cpus 1 --runs 2 --sched eevdf,ballast \
+	--bench pipe+pinned=1,$pipes,hackbench+transport=socket
+lab numbers-6.18 --instructions --kernel 6.18 --runs 2 --bench pipe+pinned=1,$pipes,hackbench+transport=socket
+lab sleepers --instructions --kernel auto,6.18 --cpus 1 --runs 2 --sched eevdf,ballast \
 	--bench sleeper+hogs=1,sleeper+hogs=2,sleeper+hogs=8
-lab shares --instructions --kernel $kernels --cpus 1 --runs 1 --sched ballast --bench shares
-lab loads --kernel $kernels --sched ballast --bench loads+times=3 --runs 1
-lab boots --sched ballast --bench boots --runs 3
+lab shares --instructions --kernel auto,6.18 --cpus 1 --runs 1 --sched ballast --bench shares
+lab loads --parallel --kernel auto,6.18 --sched ballast --bench loads+times=3 --runs 1
+lab boots --parallel --sched ballast --bench boots --runs 3
 lab 64-cpus --parallel --cpus 64 --nodes 4 --sched ballast --bench hackbench --runs 1
 lab stealing --parallel --trace --sched eevdf,ballast,ballast+NO_STEAL --bench hackbench --runs 1
 if ((cores >= 4)); then
