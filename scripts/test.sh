@@ -51,6 +51,7 @@ stage 'policy/ in C' policy_tests
 stage 'Boots' "$here/boots.sh" ${quick:+--quick} # they fetch the kernels that the rest boots too
 stage 'Rust' rust_tests
 stage 'Bad input' "$here/bad-input.sh"
+[[ $quick ]] || stage 'In a guest' "$here/guest.sh"
 [[ $quick ]] || stage 'Another folder' "$here/folders.sh"
 printf '\n%d s%s' $((SECONDS - begin)) "${quick:+ (--quick: most boots were left out)}"
 totals

@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Runs inside a guest of 2 CPUs: in-guest.sh TOPIC SCX_BALLAST. Ends with 0, or with a line that
+# says what was wrong. The lab itself adds: no kernel warning, the guest ends well.
+topic=$1
+scx=$2
+log=/tmp/scx.log
+sysfs=/sys/kernel/sched_ext
+
+wrong() {
+	echo "$topic: $*; $(tail -n 3 "$log" | tr '\n' ' ')" >&2
+	exit 1
+}
+
+# until_true SECONDS COMMAND…: waits for COMMAND to succeed.
+until_true() {
+	left=$(($1 * 20))
+	shift
+	until "$@"; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+in_charge() { [ "$(cat $sysfs/state)" = enabled ]; }
+loaded_anew() { in_charge && [ "$(cat $sysfs/enable_seq)" != "$sequence" ]; }
+busy() { while :; do :; done; }
+# Ticks that process $1 spent in user mode: the 14th word.
+ran() {
+	read -r line <"/proc/$1/stat"
+	# shellcheck disable=SC2086
+	set -- $line
+	shift 13
+	echo "$1"
+}
+
+"$scx" >"$log" 2>&1 &
+pid=$!
+until_true 20 in_charge || wrong 'not in charge'
+
+case $topic in
+hotplug) # the kernel ends a scheduler when a CPU comes or goes; ours loads itself again
+	for i in 1 2 3 4; do busy & done
+	for online in 0 1; do
+		sequence=$(cat $sysfs/enable_seq)
+		echo $online >/sys/devices/system/cpu/cpu1/online
+		until_true 20 loaded_anew || wrong "not in charge again after online=$online"
+	done
+	taskset -c 1 sleep 0 || wrong 'nothing runs on the CPU that came back'
+	;;
+refusals)
+	"$scx" >/tmp/second 2>&1
+	[ $? = 3 ] || wrong "a second one ended with another status than 3: $(cat /tmp/second)"
+	grep -q 'another sched_ext scheduler is loaded (ballast' /tmp/second || wrong "$(cat /tmp/second)"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$scx" >/tmp/other 2>&1
+	[ $? = 3 ] || wrong "without root it ended with another status than 3: $(cat /tmp/other)"
+	grep -q 'not root' /tmp/other || wrong "$(cat /tmp/other)"
+	[ "$(cat /tmp/second /tmp/other | wc -l)" = 2 ] || wrong "more than a line: $(cat /tmp/second /tmp/other)"
+	;;
+churn) # masks, nice values and policies that change all the time, tasks that come and go
+	tasks=
+	for i in 1 2 3 4 5 6; do
+		busy &
+		tasks="$tasks $!"
+	done
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		for task in $tasks; do
+			taskset -pc $((i % 2)) "$task" >/dev/null || wrong "task $task is gone"
+			chrt -a -i -p 0 "$task"
+			taskset -pc 0-1 "$task" >/dev/null
+			chrt -a -o -p 0 "$task"
+			renice -n $((i * 2 - 1)) -p "$task" >/dev/null
+			(busy) &
+			kill $!
+		done
+	done
+	sleep 2
+	for task in $tasks; do
+		[ "$(ran "$task")" -gt 0 ] || wrong "task $task has not run in all this time"
+	done
+	;;
+realtime) # wakees of a CPU that a real-time loop occupies are taken by the other one
+	taskset -c 1 sh -c 'while :; do :; done' &
+	# shellcheck disable=SC2016
+	taskset -c 0 sh -c 'while :; do i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; sleep 0.02; done' &
+	sleepers=
+	for i in 1 2 3 4 5 6 7 8; do
+		taskset -c 1 sleep 2 &
+		sleepers="$sleepers $!"
+	done
+	sleep 0.5
+	for sleeper in $sleepers; do taskset -pc 0-1 "$sleeper" >/dev/null; done
+	chrt -f 50 taskset -c 1 timeout 20 sh -c 'while :; do :; done' &
+	loop=$!
+	for sleeper in $sleepers; do wait "$sleeper"; done
+	kill -0 $loop 2>/dev/null || wrong 'the wakees waited for the end of the real-time loop'
+	;;
+*) wrong 'no such topic' ;;
+esac
+
+in_charge || wrong 'ejected'
+kill -INT $pid
+wait $pid || wrong "ended with status $?"
