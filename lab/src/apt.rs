@@ -25,6 +25,7 @@ pub use trouble::{Cause, Trouble};
 
 use crate::error::Failure;
 use crate::progress::Progress;
+use crate::whole;
 
 /// What the indexes of the kernel suites take while they are fetched (measured: 35 MB on Debian).
 const INDEX_BYTES: u64 = 64_000_000;
@@ -202,9 +203,8 @@ impl<'a> Apt<'a> {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
-        let (path, new) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
-        fs::write(&new, bytes)
-            .and_then(|()| fs::rename(&new, &path))
+        let path = self.folder.join(name);
+        whole::write(&path, bytes)
             .map_err(|e| Failure::machine(format!("cannot write {}: {e}", path.display())))
     }
 }

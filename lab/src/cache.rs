@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Failure;
 use crate::model::{Boot, Job, Mode, Status, Topology};
+use crate::whole;
 
 /// Raised when the meaning of a kept boot changes.
 const FORMAT: u32 = 1;
@@ -114,12 +115,9 @@ impl Samples {
             return Ok(());
         }
         let kept = serde_json::to_vec(&Kept { key: key.to_owned(), boot: boot.clone() })?;
-        let beside = self.folder.join(format!(".{key}.{}", std::process::id()));
         let written = fs::create_dir_all(&self.folder)
-            .and_then(|()| fs::write(&beside, kept))
-            .and_then(|()| fs::rename(&beside, self.path(key)));
+            .and_then(|()| whole::write(&self.path(key), &kept));
         written.map_err(|e| {
-            let _ = fs::remove_file(&beside);
             Failure::failed(format!("{}: cannot keep a sample: {e}", self.folder.display()))
         })
     }

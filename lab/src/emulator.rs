@@ -17,6 +17,7 @@ use crate::error::Failure;
 use crate::image::Image;
 use crate::kernel::Kernel;
 use crate::model::{Boot, Line, Mode, Status, Topology};
+use crate::whole;
 
 pub use command::{command_line, kernel_command_line};
 
@@ -190,10 +191,8 @@ pub fn kvm_works(kernel: &Kernel, image: &Image, cache: &Path) -> bool {
         boot.status == Status::Ok && matches!(boot.lines.first(), Some(Line::Hello { .. }))
     });
     // a note that cannot be kept costs the next run a trial boot, no more
-    let temporary = folder.join(format!(".{}", std::process::id()));
-    let _ = fs::create_dir_all(&folder)
-        .and_then(|()| fs::write(&temporary, if works { "yes\n" } else { "no\n" }))
-        .and_then(|()| fs::rename(&temporary, &note));
+    let answer: &[u8] = if works { b"yes\n" } else { b"no\n" };
+    let _ = fs::create_dir_all(&folder).and_then(|()| whole::write(&note, answer));
     works
 }
 

@@ -19,6 +19,7 @@ pub use closure::{absolute, closure, find_program};
 
 use crate::error::Failure;
 use crate::model::{GuestSched, Job};
+use crate::whole;
 
 /// The job's record grows in steps of this many bytes, so that its text shifts nothing.
 const JOB_BLOCK: usize = 16 << 10;
@@ -250,14 +251,8 @@ fn keep(bytes: &[u8], folder: &Path) -> Result<Image> {
             return Ok(image);
         }
     }
-    // two threads may build the same image at once
-    let (process, thread) = (std::process::id(), std::thread::current().id());
-    let temporary = folder.join(format!(".{}.{process}.{thread:?}", image.digest));
-    let written = fs::create_dir_all(folder)
-        .and_then(|()| fs::write(&temporary, bytes))
-        .and_then(|()| fs::rename(&temporary, &image.path));
+    let written = fs::create_dir_all(folder).and_then(|()| whole::write(&image.path, bytes));
     if let Err(error) = written {
-        let _ = fs::remove_file(&temporary);
         let says = unwritten(folder, bytes.len(), &error);
         return Err(match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Failure::machine(says),

@@ -21,4 +21,5 @@ pub mod run;
 pub mod sched;
 pub mod stats;
 pub mod tracer;
+pub mod whole;
 pub mod words;

@@ -4,9 +4,8 @@
 mod table;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use crate::check::Check;
 use crate::compare::{Comparison, Entry};
 use crate::error::Failure;
 use crate::model::{Mode, Status};
+use crate::whole;
 
 pub use table::tables;
 
@@ -117,10 +117,8 @@ impl Sink {
         if path.is_dir() || path.file_name().is_none() {
             return Err(Failure::usage(format!("--json `{word}`: names no file")));
         }
-        let beside = beside(&path);
-        fs::write(&beside, "").and_then(|()| fs::remove_file(&beside)).map_err(|e| {
-            Failure::usage(format!("--json {word}: cannot write there ({}): {e}", beside.display()))
-        })?;
+        whole::check(&path)
+            .map_err(|e| Failure::usage(format!("--json {word}: cannot write there: {e}")))?;
         Ok(Self::File(path))
     }
 
@@ -131,11 +129,8 @@ impl Sink {
         match self {
             Self::Stdout => write_out(&mut io::stdout(), &text),
             Self::File(path) => {
-                let beside = beside(path);
-                fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(|e| {
-                    let _ = fs::remove_file(&beside);
-                    Failure::failed(format!("--json {}: {e}", path.display()))
-                })
+                whole::write(path, text.as_bytes())
+                    .map_err(|e| Failure::failed(format!("--json {}: {e}", path.display())))
             }
         }
     }
@@ -157,12 +152,6 @@ fn write_out(to: &mut impl Write, text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// The temporary file's name beside `path`.
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.{}", std::process::id()))
 }
 
 #[cfg(test)]
