@@ -45,7 +45,7 @@ pub struct Tunable {
 /// All tunables, in the order of [`Settings::tunables`].
 pub const TUNABLES: &[Tunable] = &[
     Tunable { name: "slice_us", default: 4000, min: 100, max: 100_000, help: "a task's turn" },
-    Tunable { name: "credit_us", default: 4000, min: 0, max: 100_000, help: "a sleeper's credit" },
+    Tunable { name: "credit_us", default: 6000, min: 0, max: 100_000, help: "a sleeper's credit" },
     Tunable {
         name: "preempt_us",
         default: 1000,

@@ -17,7 +17,8 @@
 
 struct ballast_tunables {
 	u64 slice_ns;	/* a task's turn; 4 ms: one tick at HZ=250, what the kernel can enforce */
-	u64 credit_ns;	/* how far behind the clock a sleeper may wake; 4 ms: one slice */
+	u64 credit_ns;	/* how far behind the clock a sleeper may wake; 6 ms: a slice, which is how
+			 * far behind the running task may be, what preempts it, 1 ms for late ticks */
 	u64 preempt_ns;	/* a wakee this much earlier than the running task preempts it; 1 ms */
 	u64 sync_ns;	/* after a sync wake-up only if that task has run so long; 1 ms */
 };
