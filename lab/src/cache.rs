@@ -10,6 +10,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::emulator::Timer;
 use crate::error::Failure;
 use crate::model::{Boot, Job, Mode, Status, Topology};
 use crate::whole;
@@ -26,6 +27,8 @@ pub struct Inputs<'a> {
     pub emulator_words: Vec<String>,
     /// The guest kernel's command line.
     pub guest_words: String,
+    /// What the kernel is told of its timer.
+    pub timer: Option<Timer>,
     /// How guest time passes.
     pub mode: Mode,
     /// The guest's machine.
@@ -115,8 +118,8 @@ impl Samples {
             return Ok(());
         }
         let kept = serde_json::to_vec(&Kept { key: key.to_owned(), boot: boot.clone() })?;
-        let written = fs::create_dir_all(&self.folder)
-            .and_then(|()| whole::write(&self.path(key), &kept));
+        let written =
+            fs::create_dir_all(&self.folder).and_then(|()| whole::write(&self.path(key), &kept));
         written.map_err(|e| {
             Failure::failed(format!("{}: cannot keep a sample: {e}", self.folder.display()))
         })
@@ -148,6 +151,7 @@ mod tests {
             emulator: "QEMU 7.2",
             emulator_words: vec!["-m".into(), "512M".into()],
             guest_words: "quiet seed=1".into(),
+            timer: None,
             mode: Mode::Instructions,
             topology: Topology { cpus: 4, nodes: 1, smt: 1 },
             image: "aa",
@@ -168,6 +172,7 @@ mod tests {
             Inputs { emulator: "QEMU 10.0", ..base() },
             Inputs { emulator_words: vec!["-m".into(), "513M".into()], ..base() },
             Inputs { guest_words: "seed=1".into(), ..base() },
+            Inputs { timer: Some(Timer { stop: 1, variable: 2, period: 3 }), ..base() },
             Inputs { mode: Mode::Parallel, ..base() },
             Inputs { topology: Topology { cpus: 4, nodes: 2, smt: 1 }, ..base() },
             Inputs { image: "ab", ..base() },

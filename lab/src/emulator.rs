@@ -3,6 +3,7 @@
 
 mod command;
 mod process;
+pub mod timer;
 mod verdict;
 
 use std::fs;
@@ -20,6 +21,7 @@ use crate::model::{Boot, Line, Mode, Status, Topology};
 use crate::whole;
 
 pub use command::{command_line, kernel_command_line};
+pub use timer::Timer;
 
 /// The emulator's program.
 const QEMU: &str = "qemu-system-x86_64";
@@ -70,6 +72,15 @@ pub struct Guest<'a> {
     pub memory_mib: u32,
     /// Host time after which it is killed.
     pub limit: Duration,
+    /// What its kernel is told where instructions are counted; `None`: it measures.
+    pub timer: Option<Timer>,
+}
+
+impl Guest<'_> {
+    /// The timer, in the one mode in which measuring it is dear.
+    fn timer_to_tell(&self) -> Option<Timer> {
+        self.timer.filter(|_| self.mode == Mode::Instructions)
+    }
 }
 
 /// Refuses a machine that cannot be built, in one line.
@@ -139,7 +150,11 @@ pub fn boot(guest: &Guest) -> Result<Boot> {
 
 fn boot_once(guest: &Guest, repeats: u32) -> Result<Boot> {
     let hello = HELLO_LIMIT + HELLO_LIMIT_A_CPU * guest.topology.cpus;
-    let run = process::run(QEMU, &command_line(guest), guest.limit, hello.min(guest.limit))?;
+    let words = command_line(guest);
+    let timer = guest.timer_to_tell();
+    let tell = |stream| timer.map_or(Ok(()), |timer| timer.tell(stream));
+    let talk = timer.map(|_| &tell as process::Talk);
+    let run = process::run(QEMU, &words, guest.limit, hello.min(guest.limit), talk)?;
     let (lines, garbled) = verdict::parse_lines(&run.lines);
     let (status, reason) = verdict::judge(&lines, garbled, &run.console, &run.ended);
     let log = match status {
@@ -186,6 +201,7 @@ pub fn kvm_works(kernel: &Kernel, image: &Image, cache: &Path) -> bool {
         seed: 1,
         memory_mib: memory_mib(&topology, image),
         limit: KVM_LIMIT,
+        timer: None,
     };
     let works = boot(&trial).is_ok_and(|boot| {
         boot.status == Status::Ok && matches!(boot.lines.first(), Some(Line::Hello { .. }))

@@ -128,10 +128,8 @@ impl Sink {
         text.push('\n');
         match self {
             Self::Stdout => write_out(&mut io::stdout(), &text),
-            Self::File(path) => {
-                whole::write(path, text.as_bytes())
-                    .map_err(|e| Failure::failed(format!("--json {}: {e}", path.display())))
-            }
+            Self::File(path) => whole::write(path, text.as_bytes())
+                .map_err(|e| Failure::failed(format!("--json {}: {e}", path.display()))),
         }
     }
 

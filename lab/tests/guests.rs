@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ballast_lab::emulator::{self, Accel, Guest};
+use ballast_lab::emulator::{self, timer, Accel, Guest};
 use ballast_lab::image::{self, File, Image};
 use ballast_lab::kernel::Kernel;
 use ballast_lab::model::{Action, Boot, GuestSched, Job, Line, Mode, Status, Step, Topology};
@@ -23,7 +23,10 @@ fn kernel() -> Result<Kernel, String> {
     kernels.retain(|file| file.is_file());
     kernels.sort();
     let file = kernels.pop().ok_or("no kernel in the lab's cache")?;
-    let (release, digest, origin) = Default::default();
+    let (release, origin) = Default::default();
+    let text = std::fs::read(file.with_file_name("verdict.json")).map_err(|e| e.to_string())?;
+    let kept: serde_json::Value = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+    let digest = kept["digest"].as_str().ok_or("no digest")?.to_owned();
     Ok(Kernel { release, digest, origin, file })
 }
 
@@ -53,7 +56,7 @@ fn guest<'a>(kernel: &'a Kernel, image: &'a Image, mode: Mode, seed: u64) -> Gue
     let topology = Topology { cpus: 2, nodes: 1, smt: 1 };
     let memory_mib = emulator::memory_mib(&topology, image);
     let accel = Accel::TcgSingle;
-    Guest { kernel, image, topology, mode, accel, seed, memory_mib, limit: LIMIT }
+    Guest { kernel, image, topology, mode, accel, seed, memory_mib, limit: LIMIT, timer: None }
 }
 
 /// Boots a job in parallel mode, changed by `change`; `None` (said) where that cannot be.
@@ -78,26 +81,40 @@ fn expect(boot: &Boot, status: Status, reason: &str) {
     assert!(!boot.reason.contains('\n') && boot.log.is_empty() == (status == Status::Ok));
 }
 
+/// Guest time at which the first step began.
+fn uptime_ms(boot: &Boot) -> i64 {
+    let step = |line: &Line| match line {
+        Line::Step { meter, .. } => Some(meter.guest_uptime_ms as i64),
+        _ => None,
+    };
+    boot.lines.iter().find_map(step).unwrap()
+}
+
 #[test]
 fn same_seed_same_lines() {
     let mut job = job(GuestSched::Kernel, "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done");
     job.steps[0].affinity = Some(vec![1]);
     job.steps.push(job.steps[0].clone());
-    let one = |seed, mode| {
+    let find = |kernel| timer::find(&kernel, &cache_folder().unwrap());
+    let timer = kernel().ok().map(|kernel| find(kernel).expect("Debian's kernels show theirs"));
+    let one = |seed, timer| {
         boot(&job, move |guest| {
             guest.seed = seed;
-            guest.mode = mode;
+            guest.timer = timer;
+            guest.mode = Mode::Instructions;
         })
     };
     let boots = std::thread::scope(|scope| {
-        let seeds = [1, 1, 2];
-        let boots = seeds.map(|seed| scope.spawn(move || one(seed, Mode::Instructions)));
+        let boots = [(1, timer), (1, timer), (2, timer), (1, None)]
+            .map(|(seed, timer)| scope.spawn(move || one(seed, timer)));
         boots.map(|boot| boot.join().unwrap())
     });
-    let [Some(first), Some(again), Some(other)] = boots else { return };
+    let [Some(first), Some(again), Some(other), Some(measured)] = boots else { return };
     expect(&first, Status::Ok, "");
     assert_eq!(first, again);
     assert_ne!(first.lines, other.lines, "a seed must move something");
+    let saved = uptime_ms(&measured) - uptime_ms(&first);
+    assert!((80..300).contains(&saved), "told its timer, a kernel does not measure: {saved} ms");
     let [Line::Hello { cpus: 2, nodes: 1, llcs: 1, .. }, Line::Loaded { .. }, rest @ ..] =
         &first.lines[..]
     else {

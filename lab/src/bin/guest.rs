@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use ballast_lab::emulator::timer;
 use ballast_lab::error::exit_status;
 use ballast_lab::programs;
 
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("sleeper") => programs::sleeper(&args[1..]),
         Some("shares") => programs::shares(&args[1..]),
+        Some("timer") => timer::show(),
         _ => {
             eprintln!("ballast-guest: the init of the lab's guests, and their sleeper and shares");
             return ExitCode::from(2);

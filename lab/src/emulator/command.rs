@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The emulator's command line and the guest kernel's.
 
-use super::{Accel, Guest};
+use super::{process, Accel, Guest};
 use crate::model::Mode;
 
 /// The words after the program's name.
@@ -18,6 +18,10 @@ pub fn command_line(guest: &Guest) -> Vec<String> {
     for (name, descriptor) in [("console", 2), ("lines", 1)] {
         let file = format!("file,id={name},path=/dev/fd/{descriptor},append=on");
         words.pair("-chardev", file).pair("-serial", format!("chardev:{name}"));
+    }
+    if guest.timer_to_tell().is_some() {
+        words.flag("-S").pair("-chardev", format!("socket,id=debugger,fd={}", process::TALK));
+        words.pair("-gdb", "chardev:debugger");
     }
     words.0
 }
@@ -90,6 +94,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::emulator::Timer;
     use crate::image::Image;
     use crate::kernel::Kernel;
     use crate::model::Topology;
@@ -104,7 +109,9 @@ mod tests {
         let image = Image { path: "/i/image".into(), digest: String::new(), bytes: 0 };
         let limit = Duration::ZERO;
         let (kernel, image) = (&kernel, &image);
-        let guest = Guest { kernel, image, topology, mode, accel, seed: 7, memory_mib: 768, limit };
+        let timer = Some(Timer { stop: 1, variable: 2, period: 3 });
+        let (seed, memory_mib) = (7, 768);
+        let guest = Guest { kernel, image, topology, mode, accel, seed, memory_mib, limit, timer };
         command_line(&guest).join(" ")
     }
 
@@ -121,7 +128,7 @@ mod tests {
              nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off tsc=reliable \
              cryptomgr.notests seed=7 -chardev file,id=console,path=/dev/fd/2,append=on \
              -serial chardev:console -chardev file,id=lines,path=/dev/fd/1,append=on \
-             -serial chardev:lines"
+             -serial chardev:lines -S -chardev socket,id=debugger,fd=3 -gdb chardev:debugger"
         );
     }
 
@@ -134,7 +141,8 @@ mod tests {
             (Accel::TcgSingle, "-accel tcg,thread=single -cpu max"),
         ] {
             let line = words(Mode::Parallel, accel, topology);
-            assert!(line.contains(part) && !line.contains("icount"), "{line}");
+            assert!(line.contains(part), "{line}");
+            assert!(!line.contains("icount") && !line.contains("-gdb"), "{line}");
         }
     }
 

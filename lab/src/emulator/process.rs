@@ -4,8 +4,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -53,16 +54,37 @@ impl Drop for Guard {
     }
 }
 
+/// The child's descriptor on which it talks to the one who started it.
+pub const TALK: RawFd = 3;
+
+/// Talks to the child over [`TALK`] before it is waited for.
+pub type Talk<'a> = &'a dyn Fn(UnixStream) -> Result<()>;
+
 /// Runs `program`; it is killed after `limit`, or after `first` if it has printed no line by then.
-pub fn run(program: &str, words: &[String], limit: Duration, first: Duration) -> Result<Run> {
+pub fn run(
+    program: &str,
+    words: &[String],
+    limit: Duration,
+    first: Duration,
+    talk: Option<Talk>,
+) -> Result<Run> {
     let (lines, console) = (memory_file(c"lines")?, memory_file(c"console")?);
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null());
     command.stdout(lines.try_clone()?).stderr(console.try_clone()?);
     // SAFETY: prctl and getppid allocate nothing.
     unsafe { command.pre_exec(die_with(std::process::id())) };
+    let ends = talk.map(|_| UnixStream::pair()).transpose().context("cannot make a socket")?;
+    if let Some((_, theirs)) = &ends {
+        // SAFETY: dup2 and fcntl allocate nothing; `theirs` is open until the child was started.
+        unsafe { command.pre_exec(hand_over(theirs.as_raw_fd())) };
+    }
     let begin = Instant::now();
     let mut child = Guard(command.spawn().map_err(not_started(program))?);
+    if let (Some(talk), Some((ours, theirs))) = (talk, ends) {
+        drop(theirs);
+        talk(ours)?;
+    }
     let ended = loop {
         if let Some(status) = child.0.try_wait().context("cannot wait for the emulator")? {
             break ended(status);
@@ -106,6 +128,18 @@ fn die_with(parent: u32) -> impl FnMut() -> io::Result<()> {
     }
 }
 
+/// Makes an open descriptor the child's [`TALK`].
+fn hand_over(descriptor: RawFd) -> impl FnMut() -> io::Result<()> {
+    move || {
+        // SAFETY: neither call takes a pointer; the flag is cleared for a descriptor that is
+        // TALK already, which dup2 leaves as it is.
+        let done = unsafe {
+            libc::dup2(descriptor, TALK) == TALK && libc::fcntl(TALK, libc::F_SETFD, 0) == 0
+        };
+        done.then_some(()).ok_or_else(io::Error::last_os_error)
+    }
+}
+
 fn memory_file(name: &std::ffi::CStr) -> Result<File> {
     // SAFETY: `name` is NUL-terminated; the descriptor is new and owned by the file alone.
     let file = unsafe {
@@ -146,7 +180,7 @@ mod tests {
     fn shell(script: &str, limit_ms: u64, first_ms: u64) -> Run {
         let words = ["-c".to_string(), script.to_string()];
         let ms = Duration::from_millis;
-        run("/bin/sh", &words, ms(limit_ms), ms(first_ms)).unwrap()
+        run("/bin/sh", &words, ms(limit_ms), ms(first_ms), None).unwrap()
     }
 
     #[test]
@@ -167,8 +201,24 @@ mod tests {
     }
 
     #[test]
+    fn the_child_is_talked_to_before_it_is_waited_for() {
+        use std::io::{Read, Write};
+        let words = ["-c".to_string(), "read -r word <&3; echo $word heard; echo bye >&3".into()];
+        let talk = |mut stream: UnixStream| {
+            stream.write_all(b"hello\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            assert_eq!(answer, "bye\n");
+            Ok(())
+        };
+        let limit = Duration::from_secs(9);
+        let run = run("/bin/sh", &words, limit, limit, Some(&talk)).unwrap();
+        assert_eq!((run.lines.as_str(), run.ended), ("hello heard\n", Ended::Exited(0)));
+    }
+
+    #[test]
     fn missing_emulator_is_one_line() {
-        let error = run("no-such-qemu", &[], POLL, POLL).unwrap_err();
+        let error = run("no-such-qemu", &[], POLL, POLL, None).unwrap_err();
         assert_eq!(crate::error::exit_status(&error), 3);
         assert!(error.to_string().contains("install the package qemu-system-x86"), "{error}");
     }

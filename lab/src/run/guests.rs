@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use super::plan::Unit;
 use crate::cache::{machine, Found, Inputs, Samples};
-use crate::emulator::{self, Guest};
+use crate::emulator::{self, timer, Guest, Timer};
 use crate::image::{self, Image};
 use crate::kernel::Kernel;
 use crate::model::{Boot, Mode};
@@ -21,6 +21,7 @@ pub struct Guests<'a> {
     units: &'a [Unit],
     cache: PathBuf,
     samples: Samples,
+    timers: Vec<Option<Timer>>,
     emulator: String,
     machine: String,
     images: Vec<Mutex<Option<Image>>>,
@@ -42,11 +43,21 @@ impl<'a> Guests<'a> {
         let images = units.iter().map(|_| Mutex::new(None)).collect();
         let taken_from_cache = AtomicUsize::new(0);
         let machine = machine();
+        let timers = (0..kernels.len())
+            .map(|kernel| {
+                let counts = |u: &Unit| u.kernel == kernel && u.mode == Mode::Instructions;
+                units.iter().find(|u| counts(u))?;
+                progress.set("reading the kernel's timer, once for each kernel");
+                timer::find(&kernels[kernel], &cache)
+            })
+            .collect();
+        progress.clear();
         Self {
             kernels,
             units,
             cache,
             samples,
+            timers,
             emulator,
             machine,
             images,
@@ -73,6 +84,7 @@ impl<'a> Guests<'a> {
             seed,
             memory_mib: emulator::memory_mib(&unit.topology, &image),
             limit: unit.limit,
+            timer: self.timers[unit.kernel],
         };
         let key = self.inputs(unit, &guest).key()?;
         match self.samples.get(&key) {
@@ -106,6 +118,7 @@ impl<'a> Guests<'a> {
             emulator: &self.emulator,
             emulator_words: emulator::command_line(guest).into_iter().map(by_digest).collect(),
             guest_words: emulator::kernel_command_line(guest.seed),
+            timer: guest.timer.filter(|_| unit.mode == Mode::Instructions),
             mode: unit.mode,
             topology: unit.topology,
             image: &guest.image.digest,
