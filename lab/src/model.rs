@@ -122,6 +122,9 @@ impl Meter {
     }
 }
 
+/// What [`Line::Loaded`] names where nothing is loaded.
+pub const BARE: &str = "eevdf";
+
 /// One line of JSON from the guest's agent on its second serial port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "line")]
@@ -139,7 +142,7 @@ pub enum Line {
     },
     /// The scheduler is in charge (for [`GuestSched::Kernel`]: nothing had to be loaded).
     Loaded {
-        /// `/sys/kernel/sched_ext/root/ops`, or `eevdf`.
+        /// `/sys/kernel/sched_ext/root/ops`, or [`BARE`].
         ops: String,
     },
     /// The scheduler did not take charge; the boot ends here.

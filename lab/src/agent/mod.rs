@@ -13,7 +13,7 @@ mod system;
 
 use anyhow::{Context, Result};
 
-use crate::model::{GuestSched, Job, Line};
+use crate::model::{GuestSched, Job, Line, BARE};
 use children::Children;
 use port::Port;
 use scheduler::{Scheduler, Start};
@@ -45,7 +45,7 @@ fn run() -> Result<()> {
 fn guided(job: &Job, port: &mut Port, children: &mut Children) -> Result<Line> {
     let argv = match &job.sched {
         GuestSched::Kernel => {
-            port.send(&Line::Loaded { ops: "eevdf".into() })?;
+            port.send(&Line::Loaded { ops: BARE.into() })?;
             None
         }
         GuestSched::Scx { argv } => Some(argv),

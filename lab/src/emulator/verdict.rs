@@ -3,7 +3,7 @@
 
 use super::process::Ended;
 use super::Accel;
-use crate::model::{Boot, Line, Status};
+use crate::model::{Boot, Line, Status, BARE};
 
 /// Lines of the console that are kept of a boot that went wrong.
 const LOG_LINES: usize = 40;
@@ -130,7 +130,8 @@ pub fn last_lines(console: &str) -> String {
 }
 
 /// Whether the emulator, not the guest, is to blame: with a thread a CPU, a guest that dies or
-/// stops before its agent speaks, or that dies where the kernel patches its own code.
+/// stops before its agent speaks, that dies where the kernel patches its own code, or whose kernel
+/// panics with nothing loaded into it.
 pub fn broken_by_emulator(accel: Accel, boot: &Boot) -> bool {
     if accel != Accel::TcgMulti {
         return false;
@@ -140,8 +141,12 @@ pub fn broken_by_emulator(accel: Accel, boot: &Boot) -> bool {
         let died = |line: &&str| line.contains("RIP: ") || line.contains("int3");
         boot.log.lines().filter(died).any(at)
     };
+    let bare = || {
+        let eevdf = |line: &Line| matches!(line, Line::Loaded { ops } if ops == BARE);
+        boot.lines.iter().any(eevdf)
+    };
     match boot.status {
-        Status::Panicked => boot.lines.is_empty() || at_patching(),
+        Status::Panicked => boot.lines.is_empty() || bare() || at_patching(),
         Status::Hung => boot.lines.is_empty(),
         _ => false,
     }

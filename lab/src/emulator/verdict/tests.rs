@@ -18,7 +18,7 @@ fn hello() -> Line {
 }
 
 fn loaded() -> Line {
-    Line::Loaded { ops: "eevdf".into() }
+    Line::Loaded { ops: "ballast".into() }
 }
 
 fn step(index: usize, status: i32) -> Line {
@@ -137,11 +137,14 @@ fn only_the_emulator_s_own_breakage_is_repeated() {
     };
     let elsewhere = PANIC.replace("set_next_task_idle", "scx_exit").replace("int3", "fault");
     let running = [hello(), loaded()];
+    let bare = [hello(), Line::Loaded { ops: BARE.into() }];
     for (boot, broken) in [
         (boot(Status::Panicked, &[], &elsewhere), true),
         (boot(Status::Hung, &[], ""), true),
         (boot(Status::Panicked, &running, PANIC), true),
         (boot(Status::Panicked, &running, &elsewhere), false),
+        (boot(Status::Panicked, &bare, &elsewhere), true),
+        (boot(Status::Hung, &bare, ""), false),
         (boot(Status::Hung, &running, ""), false),
         (boot(Status::Failed, &[], ""), false),
         (boot(Status::Ok, &running, ""), false),
