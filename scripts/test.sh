@@ -24,16 +24,31 @@ source scripts/toolchain.sh
 source scripts/test/count.sh
 find_rust && find_clang || exit 3
 export PATH
+[[ $quick ]] || "$here/folders.sh" build || exit 1
 
 # One test a script.
 shell_lint() {
 	local file
+	if ! command -v shellcheck >/dev/null; then
+		echo 'skipped shellcheck: no shellcheck (package shellcheck)'
+		return
+	fi
 	for file in ballast .ci/run scripts/*.sh scripts/test/*.sh; do
 		if shellcheck -x "$file"; then echo "ok shellcheck $file"; else echo "FAILED shellcheck $file: see above"; fi
 	done
 }
-rust_format() { cargo fmt --all --check && echo 'ok rustfmt'; }
+rust_format() {
+	if ! cargo fmt --version >/dev/null 2>&1; then
+		echo 'skipped rustfmt: no rustfmt (rustup, or package rustfmt)'
+		return
+	fi
+	cargo fmt --all --check && echo 'ok rustfmt'
+}
 rust_lint() {
+	if ! cargo clippy --version >/dev/null 2>&1; then
+		echo 'skipped clippy: no clippy (rustup, or package rust-clippy)'
+		return
+	fi
 	cargo_run clippy --release --locked --offline --workspace --all-targets -q -- -D warnings && echo 'ok clippy'
 }
 rust_tests() {
@@ -41,17 +56,35 @@ rust_tests() {
 		awk -f "$here/cargo.awk"
 }
 policy_tests() { make -s -C policy/tests test | grep -vE '^[0-9]+ passed, '; }
+loads() { "$here/boots.sh" loads; } # with a kernel, which what follows needs
+bad_input() { "$here/bad-input.sh"; }
+in_a_guest() { "$here/guest.sh"; }
+other_folder() { "$here/folders.sh" compare; }
+parallel_boots() { "$here/boots.sh" parallel; }
 
 begin=$SECONDS
 stage 'The counter of tests' "$here/counter.sh"
-if command -v shellcheck >/dev/null; then stage 'Shell scripts' shell_lint; else skip shellcheck 'no shellcheck (package shellcheck)'; fi
-if cargo fmt --version >/dev/null 2>&1; then stage 'Rust format' rust_format; else skip rustfmt 'no rustfmt (rustup, or package rustfmt)'; fi
-if cargo clippy --version >/dev/null 2>&1; then stage 'Rust lints' rust_lint; else skip clippy 'no clippy (rustup, or package rust-clippy)'; fi
-stage 'policy/ in C' policy_tests
-stage 'Boots' "$here/boots.sh" ${quick:+--quick} # they fetch the kernels that the rest boots too
-stage 'Rust' rust_tests
-stage 'Bad input' "$here/bad-input.sh"
-[[ $quick ]] || stage 'In a guest' "$here/guest.sh"
-[[ $quick ]] || stage 'Another folder' "$here/folders.sh"
+stage 'Shell scripts' shell_lint
+stage 'Rust format' rust_format
+if [[ $quick ]]; then
+	stage 'Rust lints' rust_lint
+	stage 'policy/ in C' policy_tests
+	stage 'Boots' "$here/boots.sh" quick
+	stage 'Rust' rust_tests
+	stage 'Bad input' bad_input
+else
+	# Counted instructions do not depend on what else runs, so the rest runs beside them.
+	aside rust_lint policy_tests loads rust_tests bad_input in_a_guest other_folder parallel_boots
+	stage 'Numbers' "$here/boots.sh" numbers
+	stage 'Rust lints' aside_end rust_lint
+	stage 'policy/ in C' aside_end policy_tests
+	stage 'Loads' aside_end loads
+	stage 'Rust' aside_end rust_tests
+	stage 'Bad input' aside_end bad_input
+	stage 'In a guest' aside_end in_a_guest
+	stage 'Another folder' aside_end other_folder
+	stage 'Boots in parallel mode' aside_end parallel_boots
+	stage 'Delays' "$here/boots.sh" delays # on real time: nothing beside it
+fi
 printf '\n%d s%s' $((SECONDS - begin)) "${quick:+ (--quick: most boots were left out)}"
 totals

@@ -57,6 +57,13 @@ lab 'results into a folder that is not there' 2 "$work/nothing/x.json" --json "$
 refuses 'an unknown command' 2 'demno.*demo' "$ballast" demno
 refuses 'an unknown word of ./ballast test' 2 'quik.*--quick' "$root/ballast" test --quik
 
+# The scheduler on this machine: only where it cannot load.
+if [[ -e /sys/kernel/sched_ext ]]; then
+	echo 'skipped bad input: a kernel without sched_ext: this machine has it'
+else
+	refuses 'a kernel without sched_ext' 3 'no sched_ext.*6\.18' "$ballast" scx
+fi
+
 # Kernels.
 lab 'a kernel that is not there' 2 "$work/nothing" --kernel "$work/nothing"
 lab 'a kernel that is a text' 2 "$work/text" --kernel "$work/text"
@@ -119,7 +126,7 @@ ends() {
 	fi
 	echo "replay ./ballast lab run ${*@Q}"
 }
-ends 'a guest that panics' 'panicked.*sysrq' --sched eevdf -- sh -c 'echo c >/proc/sysrq-trigger'
+ends 'a guest that panics' 'panicked.*sysrq' --sched ballast -- sh -c 'echo c >/proc/sysrq-trigger'
 ends 'a scheduler that is ejected' 'ejected in step 1.*sysrq-S' \
 	--sched ballast -- sh -c 'echo S >/proc/sysrq-trigger; sleep 1'
 ends 'a command that fails' 'status 4' --sched eevdf -- sh -c 'exit 4'

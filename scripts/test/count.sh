@@ -16,6 +16,7 @@ stage() {
 	local title=$1 line status begin=$SECONDS before=$((passed + failed + skipped)) bad=$failed
 	shift
 	local own="$*"
+	[[ $1 != aside_end ]] || own='./ballast test'
 	printf '%s\n' "$title"
 	while IFS= read -r line || [[ -n $line ]]; do
 		case $line in
@@ -52,11 +53,30 @@ stage() {
 	printf '  (%d s)\n' $((SECONDS - begin))
 }
 
-# skip NAME REASON: a whole stage that cannot run here.
-skip() {
-	skipped=$((skipped + 1))
-	skips+=("skipped $1: $2")
-	printf '%s\n  %s\n' "$1" "${skips[-1]}"
+# aside FUNCTION…: runs them one after another beside the stages that follow. What they print and
+# how they end is kept; `stage TITLE aside_end FUNCTION` waits for one and counts it.
+aside() {
+	aside_folder=$(mktemp -d "${TMPDIR:-/tmp}/ballast-aside.XXXXXX")
+	set -m # a process group of its own, so that all of it can be ended
+	aside_run "$@" </dev/null &
+	aside_group=$!
+	set +m
+	trap 'kill -- "-$aside_group" 2>/dev/null; rm -rf -- "$aside_folder"' EXIT
+}
+aside_run() {
+	local task status begin
+	for task; do
+		status=0 begin=$SECONDS
+		"$task" >"$aside_folder/$task" 2>&1 || status=$?
+		printf '(%d s, beside other stages)\n' $((SECONDS - begin)) >>"$aside_folder/$task"
+		echo "$status" >"$aside_folder/.$task"
+		mv "$aside_folder/.$task" "$aside_folder/$task.status"
+	done
+}
+aside_end() {
+	while kill -0 "$aside_group" 2>/dev/null && [[ ! -e $aside_folder/$1.status ]]; do sleep 0.2; done
+	cat -- "$aside_folder/$1"
+	return "$(<"$aside_folder/$1.status")"
 }
 
 # What failed and how to run it again, what was skipped, and the last line. False on failures.

@@ -35,7 +35,21 @@ check 'the replay is the one given' '0 passed, 1 failed, 0 skipped' 'again: run 
 check 'without one it is the stage' '0 passed, 1 failed, 0 skipped' 'again: fake' \
 	stage fake fake 'FAILED b: x\n' 1
 check 'a skipped stage counts' '0 passed, 0 failed, 1 skipped' 'skipped boots: no emulator' \
-	skip boots 'no emulator'
+	stage boots fake 'skipped boots: no emulator\n'
+
+one() { fake 'ok a\n'; }
+two() { fake 'FAILED b: x\n' 1; }
+three() { fake 'ok c\n' 5; }
+four() { kill -9 "$BASHPID"; }
+besides() {
+	aside one two three four five
+	stage third aside_end three
+	stage first aside_end one
+	stage second aside_end two
+	stage dead aside_end four
+	stage missing aside_end five
+}
+check 'stages beside others count' '2 passed, 4 failed, 0 skipped' 'third: ended with status 5' besides
 
 run='     Running unittests src/lib.rs (target/t/release/deps/some_lib-0123456789abcdef)\n'
 check 'cargo: passes, failures, ignored' '2 passed, 1 failed, 1 skipped' \

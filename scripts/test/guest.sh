@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The scheduler among hotplug, changing masks and real-time tasks, and when it has to refuse: each
-# topic of in-guest.sh in a boot of its own. Last, that the counter of rebase violations can rise.
+# The scheduler among hotplug, changing masks and real-time tasks, and when it has to refuse: the
+# topics of in-guest.sh, one after another in one boot. Last, that the counter of rebase violations
+# can rise.
 set -uo pipefail
 
 here=$(dirname -- "$(readlink -f -- "$0")")
 programs=$(readlink -f -- "$here/../../target/x86_64-unknown-linux-gnu/release")
 
 with=(--with "$here/in-guest.sh" --with "$programs/scx_ballast")
-for tool in sh sleep cat tail tr grep wc taskset chrt renice setpriv timeout; do
+for tool in sh sleep cat tail tr grep wc taskset chrt renice setpriv; do
 	with+=(--with "$(command -v "$tool")")
 done
 
-for topic in hotplug refusals churn realtime; do
-	replay=("$programs/ballast" lab run --fresh --parallel --cpus 2 --runs 1 --sched eevdf
-		"${with[@]}" -- "$(command -v sh)" "$here/in-guest.sh" "$topic" "$programs/scx_ballast")
-	if output=$("${replay[@]}" 2>&1); then
-		echo "ok guest: $topic"
-	else
-		echo "FAILED guest: $topic: $(grep -m 1 'seed 1' <<<"$output" || tail -n 1 <<<"$output")"
-		echo "replay ${replay[*]@Q}"
-	fi
-done
+topics=(hotplug refusals churn realtime)
+replay=("$programs/ballast" lab run --fresh --parallel --cpus 2 --runs 1 --sched eevdf "${with[@]}"
+	-- "$(command -v sh)" "$here/in-guest.sh" "$programs/scx_ballast" "${topics[@]}")
+if output=$("${replay[@]}" 2>&1); then
+	printf 'ok guest: %s\n' "${topics[@]}"
+else
+	echo "FAILED guest: $(grep -m 1 'seed 1' <<<"$output" || tail -n 1 <<<"$output")"
+	echo "replay ${replay[*]@Q}"
+fi
 
 # Without the rebase, tasks that move gain or lose by it, and the counter shows it.
-replay=("$programs/ballast" lab run --fresh --parallel --check --runs 1
+replay=("$programs/ballast" lab run --fresh --parallel --check --cpus 2 --runs 1
 	--sched "ballast,ballast+NO_REBASE" --bench hackbench)
 output=$("${replay[@]}" 2>&1)
 if grep -q '^ok hackbench ballast [^:]*: 0 rebase violations' <<<"$output" &&

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Runs inside a guest of 2 CPUs: in-guest.sh TOPIC SCX_BALLAST. Ends with 0, or with a line that
-# says what was wrong. The lab itself adds: no kernel warning, the guest ends well.
-topic=$1
-scx=$2
+# Runs inside a guest of 2 CPUs: in-guest.sh SCX_BALLAST TOPIC…. Ends with 0, or with a line that
+# says what was wrong in which topic. The lab itself adds: no kernel warning, the guest ends well.
+scx=$1
+shift
+topic=start
 log=/tmp/scx.log
 sysfs=/sys/kernel/sched_ext
 
@@ -23,6 +24,12 @@ until_true() {
 	done
 }
 
+# beside COMMAND…: runs it until the topic ends.
+beside() {
+	"$@" &
+	children="$children $!"
+}
+
 in_charge() { [ "$(cat $sysfs/state)" = enabled ]; }
 loaded_anew() { in_charge && [ "$(cat $sysfs/enable_seq)" != "$sequence" ]; }
 busy() { while :; do :; done; }
@@ -35,21 +42,17 @@ ran() {
 	echo "$1"
 }
 
-"$scx" >"$log" 2>&1 &
-pid=$!
-until_true 20 in_charge || wrong 'not in charge'
-
-case $topic in
-hotplug) # the kernel ends a scheduler when a CPU comes or goes; ours loads itself again
-	for i in 1 2 3 4; do busy & done
+hotplug() { # the kernel ends a scheduler when a CPU comes or goes; ours loads itself again
+	for i in 1 2 3 4; do beside busy; done
 	for online in 0 1; do
 		sequence=$(cat $sysfs/enable_seq)
 		echo $online >/sys/devices/system/cpu/cpu1/online
 		until_true 20 loaded_anew || wrong "not in charge again after online=$online"
 	done
 	taskset -c 1 sleep 0 || wrong 'nothing runs on the CPU that came back'
-	;;
-refusals)
+}
+
+refusals() { # one line and status 3
 	"$scx" >/tmp/second 2>&1
 	[ $? = 3 ] || wrong "a second one ended with another status than 3: $(cat /tmp/second)"
 	grep -q 'another sched_ext scheduler is loaded (ballast' /tmp/second || wrong "$(cat /tmp/second)"
@@ -57,13 +60,11 @@ refusals)
 	[ $? = 3 ] || wrong "without root it ended with another status than 3: $(cat /tmp/other)"
 	grep -q 'not root' /tmp/other || wrong "$(cat /tmp/other)"
 	[ "$(cat /tmp/second /tmp/other | wc -l)" = 2 ] || wrong "more than a line: $(cat /tmp/second /tmp/other)"
-	;;
-churn) # masks, nice values and policies that change all the time, tasks that come and go
-	tasks=
-	for i in 1 2 3 4 5 6; do
-		busy &
-		tasks="$tasks $!"
-	done
+}
+
+churn() { # masks, nice values and policies that change all the time, tasks that come and go
+	for i in 1 2 3 4 5 6; do beside busy; done
+	tasks=$children
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		for task in $tasks; do
 			taskset -pc $((i % 2)) "$task" >/dev/null || wrong "task $task is gone"
@@ -75,15 +76,23 @@ churn) # masks, nice values and policies that change all the time, tasks that co
 			kill $!
 		done
 	done
-	sleep 2
+	i=0
+	for task in $tasks; do taskset -pc $((i = 1 - i)) "$task" >/dev/null; done
+	before=$(for task in $tasks; do ran "$task"; done)
+	sleep 2 # three pinned to each CPU, of equal weight: a third of that for each
 	for task in $tasks; do
-		[ "$(ran "$task")" -gt 0 ] || wrong "task $task has not run in all this time"
+		first=${before%%
+*}
+		before=${before#*
+}
+		[ "$(ran "$task")" -gt "$first" ] || wrong "task $task has not run for 2 s"
 	done
-	;;
-realtime) # wakees of a CPU that a real-time loop occupies are taken by the other one
-	taskset -c 1 sh -c 'while :; do :; done' &
+}
+
+realtime() { # wakees of a CPU that a real-time loop occupies are taken by the other one
+	beside taskset -c 1 sh -c 'while :; do :; done'
 	# shellcheck disable=SC2016
-	taskset -c 0 sh -c 'while :; do i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; sleep 0.02; done' &
+	beside taskset -c 0 sh -c 'while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.02; done'
 	sleepers=
 	for i in 1 2 3 4 5 6 7 8; do
 		taskset -c 1 sleep 2 &
@@ -91,14 +100,23 @@ realtime) # wakees of a CPU that a real-time loop occupies are taken by the othe
 	done
 	sleep 0.5
 	for sleeper in $sleepers; do taskset -pc 0-1 "$sleeper" >/dev/null; done
-	chrt -f 50 taskset -c 1 timeout 20 sh -c 'while :; do :; done' &
-	loop=$!
+	beside chrt -f 50 taskset -c 1 sh -c 'while :; do :; done'
 	for sleeper in $sleepers; do wait "$sleeper"; done
-	kill -0 $loop 2>/dev/null || wrong 'the wakees waited for the end of the real-time loop'
-	;;
-*) wrong 'no such topic' ;;
-esac
+	kill -0 "${children##* }" 2>/dev/null || wrong 'the wakees waited for the end of the real-time loop'
+}
 
-in_charge || wrong 'ejected'
+"$scx" >"$log" 2>&1 &
+pid=$!
+until_true 20 in_charge || wrong 'not in charge'
+
+for topic; do
+	children=
+	$topic
+	in_charge || wrong 'ejected'
+	# shellcheck disable=SC2086
+	[ -z "$children" ] || { kill $children && wait $children; }
+	echo "ok $topic"
+done
+topic=end
 kill -INT $pid
 wait $pid || wrong "ended with status $?"
