@@ -15,8 +15,11 @@ use super::{print_line, Arguments};
 
 /// Nanoseconds after which no further delay is begun. Two thousand take 2.2 s where a sleeper is
 /// woken at once; under a scheduler that lets it wait 47 ms they would take 94 s, and say no more
-/// than the first 170.
+/// than the first sixty.
 const GIVE_UP_NS: u64 = 8_000_000_000;
+
+/// The same where a sleep has taken over ten times as long as was asked for, on average.
+const HOPELESS_NS: u64 = 2_000_000_000;
 
 /// How far ahead the sleeper asks to be woken, in nanoseconds.
 const AHEAD_NS: u64 = 1_000_000;
@@ -94,9 +97,9 @@ pub fn sleeper(args: &[String]) -> anyhow::Result<()> {
     let control = if options.fifo { Some(start_control(&shared)?) } else { None };
     await_children(&shared[STARTED], options.hogs as u64 + u64::from(options.fifo))?;
 
-    let give_up = now_ns() + GIVE_UP_NS;
+    let begin = now_ns();
     let mut taken = 0;
-    while taken < delays.len() && now_ns() < give_up {
+    while taken < delays.len() && !enough(taken as u64, now_ns() - begin) {
         delays[taken] = one_delay();
         taken += 1;
     }
@@ -119,6 +122,11 @@ pub fn sleeper(args: &[String]) -> anyhow::Result<()> {
         max_us: us(percentile(&delays, 100)),
         fifo_p99_us,
     })
+}
+
+/// Whether `taken` delays in `elapsed` nanoseconds say all that more would.
+fn enough(taken: u64, elapsed: u64) -> bool {
+    elapsed >= GIVE_UP_NS || (elapsed >= HOPELESS_NS && elapsed > taken * 10 * AHEAD_NS)
 }
 
 /// Starts the SCHED_FIFO sleeper.
@@ -175,6 +183,16 @@ mod tests {
 
     fn parse(line: &str) -> anyhow::Result<Options> {
         Options::parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_hopeless_sleeper_gives_up_early_and_no_other() {
+        let ms = |n: u64| n * 1_000_000;
+        // woken at once, 4 ms late each time, 47 ms late each time
+        for (pace, early) in [(1, false), (5, false), (48, true)] {
+            let at = |elapsed: u64| enough(elapsed / pace, ms(elapsed));
+            assert_eq!((at(1_999), at(2_001), at(7_999), at(8_000)), (false, early, early, true));
+        }
     }
 
     #[test]
