@@ -16,9 +16,11 @@ lab() {
 	printf '%s: ./ballast lab run --fresh --check %s\n' "$name" "$*"
 	output=$("$ballast" lab run --fresh --check "$@" 2>&1) || status=$?
 	grep -vE '^(ok|MISSED) ' <<<"$output"
-	sed -nE "s/^(ok|MISSED) /\1 $name: /p" <<<"$output" | while IFS= read -r line; do
+	# a machine too busy for delays on real time lacks what the test needs
+	sed -nE "s/^MISSED (.*not measured:.*this machine is too busy)\$/skipped $name: \1/p
+		s/^(ok|MISSED) /\1 $name: /p" <<<"$output" | while IFS= read -r line; do
 		echo "$line"
-		[[ $line == ok* ]] || echo "replay ./ballast lab run --fresh --check $*"
+		[[ $line != MISSED* ]] || echo "replay ./ballast lab run --fresh --check $*"
 	done
 	if ((status != 0)) && ! grep -q '^MISSED ' <<<"$output"; then
 		echo "FAILED $name: lab run ended with status $status (above)"
