@@ -7,11 +7,13 @@ pub mod timer;
 mod verdict;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::de::DeserializeOwned;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::error::Failure;
@@ -183,13 +185,9 @@ pub fn kvm_works(kernel: &Kernel, image: &Image, cache: &Path) -> bool {
     }
     let host = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let key = format!("{host}{}{}", version().unwrap_or_default(), kernel.digest);
-    let key: String = Sha256::digest(key).iter().take(16).map(|b| format!("{b:02x}")).collect();
-    let folder = cache.join("kvm");
-    let note = folder.join(key);
-    match fs::read_to_string(&note).as_deref() {
-        Ok("yes\n") => return true,
-        Ok("no\n") => return false,
-        _ => (),
+    let note = Note::new(cache, "kvm", &key);
+    if let Some(works) = note.read() {
+        return works;
     }
     let topology = Topology { cpus: 2, nodes: 1, smt: 1 };
     let trial = Guest {
@@ -206,10 +204,29 @@ pub fn kvm_works(kernel: &Kernel, image: &Image, cache: &Path) -> bool {
     let works = boot(&trial).is_ok_and(|boot| {
         boot.status == Status::Ok && matches!(boot.lines.first(), Some(Line::Hello { .. }))
     });
-    // a note that cannot be kept costs the next run a trial boot, no more
-    let answer: &[u8] = if works { b"yes\n" } else { b"no\n" };
-    let _ = fs::create_dir_all(&folder).and_then(|()| whole::write(&note, answer));
+    note.write(&works);
     works
+}
+
+/// What a trial boot has found out, kept in the cache.
+struct Note(PathBuf);
+
+impl Note {
+    /// The note of its `kind` on the machine, emulator or kernel that `key` names.
+    fn new(cache: &Path, kind: &str, key: &str) -> Self {
+        let key: String = Sha256::digest(key).iter().take(16).map(|b| format!("{b:02x}")).collect();
+        Self(cache.join(kind).join(key))
+    }
+
+    fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(&fs::read(&self.0).ok()?).ok()
+    }
+
+    /// A note that cannot be kept costs the next run a trial boot, no more.
+    fn write<T: Serialize>(&self, found: &T) {
+        let (Some(folder), Ok(text)) = (self.0.parent(), serde_json::to_vec(found)) else { return };
+        let _ = fs::create_dir_all(folder).and_then(|()| whole::write(&self.0, &text));
+    }
 }
 
 #[cfg(test)]

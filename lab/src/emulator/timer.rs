@@ -11,7 +11,7 @@
 //!
 //! A kernel that does not show its symbols or its memory measures for itself, as before.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
@@ -21,13 +21,11 @@ use std::time::Duration;
 use anyhow::{anyhow, Context, Result};
 use object::read::elf::{FileHeader, ProgramHeader};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::{boot, memory_mib, version, Accel, Guest};
+use super::{boot, memory_mib, version, Accel, Guest, Note};
 use crate::image;
 use crate::kernel::Kernel;
 use crate::model::{Action, GuestSched, Job, Line, Mode, Status, Step, Topology};
-use crate::whole;
 
 /// Where a boot stops: .bss is clear and nothing has run.
 const STOP: &str = "start_kernel";
@@ -56,17 +54,12 @@ pub struct Timer {
 
 /// The kernel's timer from the cache or by a trial boot; `None` where it cannot be had.
 pub fn find(kernel: &Kernel, cache: &Path) -> Option<Timer> {
-    let key = Sha256::digest(format!("{}{}", version().ok()?, kernel.digest));
-    let key: String = key.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    let folder = cache.join("timers");
-    let note = folder.join(key);
-    if let Some(kept) = fs::read(&note).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+    let note = Note::new(cache, "timers", &format!("{}{}", version().ok()?, kernel.digest));
+    if let Some(kept) = note.read() {
         return kept;
     }
     let found = trial(kernel, cache).ok()?;
-    // a note that cannot be kept costs the next run a trial boot, no more
-    let text = serde_json::to_vec(&found).ok()?;
-    let _ = fs::create_dir_all(&folder).and_then(|()| whole::write(&note, &text));
+    note.write(&found);
     found
 }
 

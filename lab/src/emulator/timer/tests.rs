@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 use super::*;
+use std::fs;
 use std::thread;
 
 const TIMER: Timer =
