@@ -172,6 +172,30 @@ static void vtime_at_home_within_bounds_stays_as_it_is(void)
 	}
 }
 
+/* At home a word stays as it is as long as its lag is a task's; others are bounded as on arrival. */
+static void vtime_at_home_is_kept_or_bounded(void)
+{
+	u32 round;
+	u64 clock, credit, word;
+	s64 lag, most;
+
+	for (round = 0; round < 400000; round++) {
+		clock = any_clock();
+		credit = any_credit();
+		word = any_word(clock, test_below(HOMES));
+		if (test_below(4) == 0) /* near a bound, or a sleep of 26 days and more */
+			word = clock + ((test_random() >> test_below(30)) << VTIME_HOME_BITS);
+		if (test_below(4) == 0)
+			word = clock - ((credit + test_below(2 * EXACT)) << VTIME_HOME_BITS);
+		lag = ns_lag(word, clock);
+		most = (s64)credit + (s64)(credit / 16);
+		CHECK(vtime_fits(word, clock, credit) ==
+			      (lag >= -most && lag <= (s64)VTIME_LAG_MAX) ||
+			      lag == -most - 1 || lag == (s64)VTIME_LAG_MAX,
+		      "lag %lld ns, credit %lld ns", SHOW(lag), SHOW(credit));
+	}
+}
+
 /* The order of two words is that of their nanoseconds, across the wrap and for any homes. */
 static void vtime_order_survives_the_wrap(void)
 {
@@ -310,6 +334,7 @@ static const struct test tests[] = {
 	TEST(vtime_move_keeps_the_lag_within_a_slice),
 	TEST(vtime_many_moves_add_up_to_nothing),
 	TEST(vtime_sleeper_gets_no_more_than_its_credit),
+	TEST(vtime_at_home_is_kept_or_bounded),
 	TEST(vtime_at_home_within_bounds_stays_as_it_is),
 	TEST(vtime_order_survives_the_wrap),
 	TEST(vtime_weight_table_is_the_kernels),

@@ -78,23 +78,23 @@ static __always_inline u64 time_arrive(struct task_struct *p, struct ballast_cpu
 	u64 credit = shared_read(&ballast.tunables.credit_ns);
 	u32 home = vtime_home(word);
 	u64 clock = shared_read(&c->clock);
-	struct ballast_cpu *h = c;
+	struct ballast_cpu *h;
 	u64 old_clock, arrived;
 	s64 change;
 
-	if (home != cpu && !(h = cpu_state(home)))
-		h = c;
-	old_clock = h == c ? clock : shared_read(&h->clock);
-	arrived = vtime_arrive(word, old_clock, clock, credit, cpu);
 	if (home == cpu) {
-		if (vtime_before(vtime_after(word, credit / 16), arrived)) {
-			time_store(p, arrived);
-			return arrived;
+		if (vtime_fits(word, clock, credit)) {
+			time_keep(p, word);
+			return word;
 		}
-		time_keep(p, word);
-		return word;
+		arrived = vtime_arrive(word, clock, clock, credit, cpu);
+		time_store(p, arrived);
+		return arrived;
 	}
 
+	h = cpu_state(home);
+	old_clock = h ? shared_read(&h->clock) : clock;
+	arrived = vtime_arrive(word, old_clock, clock, credit, cpu);
 	if (!(features() & BALLAST_REBASE))
 		arrived = vtime_with_home(word, cpu);
 	time_store(p, arrived);

@@ -144,6 +144,17 @@ static __always_inline s64 vtime_lag(u64 word, u64 clock, u64 credit)
 }
 
 /*
+ * Whether @word may stay as it is at home: no further behind @clock than the @credit and a
+ * sixteenth of it, and not ahead of it by a lag that no task can have.
+ */
+static __always_inline bool vtime_fits(u64 word, u64 clock, u64 credit)
+{
+	u64 behind = (credit + credit / 16) << VTIME_HOME_BITS;
+
+	return word - clock + behind <= behind + (VTIME_LAG_MAX << VTIME_HOME_BITS);
+}
+
+/*
  * @word on @cpu: the bounded lag that it had against the clock of its home, @old_clock, against
  * @new_clock. At home the two clocks are one, and a word whose lag needs no bound stays as it is.
  */
