@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2-only
 //! What things cost on a machine: the one table of names, units, ranges and meanings, and the
 //! struct with a field for each.
 
@@ -10,9 +10,9 @@ pub struct Cost {
     /// Unit, for people.
     pub unit: &'static str,
     /// Lowest value allowed.
-    pub low: f64,
+    pub low: u64,
     /// Highest value allowed.
-    pub high: f64,
+    pub high: u64,
     /// What it is the price of.
     pub meaning: &'static str,
 }
@@ -27,24 +27,24 @@ macro_rules! costs {
         /// The costs of one machine.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Costs {
-            $(#[doc = concat!($meaning, " (", $unit, ").")] pub $name: f64,)*
+            $(#[doc = concat!($meaning, " (", $unit, ").")] pub $name: u64,)*
         }
 
         impl Costs {
             /// Asks `value` for each cost, in the order of [`COSTS`].
             pub fn try_from_each<E>(
-                mut value: impl FnMut(&Cost) -> Result<f64, E>,
+                mut value: impl FnMut(&Cost) -> Result<u64, E>,
             ) -> Result<Self, E> {
                 let mut table = COSTS.iter();
                 $(let $name = match table.next() {
                     Some(cost) => value(cost)?,
-                    None => 0.0, // The table has one entry a field: both come from one list.
+                    None => 0, // The table has one entry a field: both come from one list.
                 };)*
                 Ok(Self { $($name),* })
             }
 
             /// The cost of that name.
-            pub fn get(&self, name: &str) -> Option<f64> {
+            pub fn get(&self, name: &str) -> Option<u64> {
                 match name {
                     $(stringify!($name) => Some(self.$name),)*
                     _ => None,
@@ -52,7 +52,7 @@ macro_rules! costs {
             }
 
             /// The place of the cost of that name, to change it.
-            pub fn get_mut(&mut self, name: &str) -> Option<&mut f64> {
+            pub fn get_mut(&mut self, name: &str) -> Option<&mut u64> {
                 match name {
                     $(stringify!($name) => Some(&mut self.$name),)*
                     _ => None,
@@ -63,28 +63,30 @@ macro_rules! costs {
 }
 
 costs! {
-    line_smt_ns "ns" 0.0 .. 1e5 "a cache line from the SMT sibling, one way";
-    line_llc_ns "ns" 0.0 .. 1e5 "a cache line from another core of the LLC, one way";
-    line_socket_ns "ns" 0.0 .. 1e5 "a cache line from another socket, one way";
-    syscall_ns "ns" 0.0 .. 1e6 "entering and leaving the kernel";
-    switch_ns "ns" 0.0 .. 1e6 "a context switch";
-    wake_local_ns "ns" 0.0 .. 1e6 "a wake-up onto the waker's own CPU";
-    wake_remote_ns "ns" 0.0 .. 1e6 "what the waker pays besides for a wake-up onto another CPU";
-    ipi_ns "ns" 0.0 .. 1e6 "from kicking a CPU to its reaction, idle exit not included";
-    c1_exit_ns "ns" 0.0 .. 1e7 "leaving idle state C1";
-    c1_target_ns "ns" 0.0 .. 1e9 "the idle time from which C1 pays";
-    c1e_exit_ns "ns" 0.0 .. 1e7 "leaving idle state C1E";
-    c1e_target_ns "ns" 0.0 .. 1e9 "the idle time from which C1E pays";
-    c6_exit_ns "ns" 0.0 .. 1e7 "leaving idle state C6";
-    c6_target_ns "ns" 0.0 .. 1e9 "the idle time from which C6 pays";
-    tick_ns "ns" 0.0 .. 1e6 "one timer tick";
-    tick_hz "Hz" 1.0 .. 10000.0 "timer ticks a second on a busy CPU";
-    refill_llc_ns "ns" 0.0 .. 1e7 "refilling caches after a migration within the LLC";
-    refill_socket_ns "ns" 0.0 .. 1e7 "refilling caches after a migration to another socket";
-    smt_permille "permille" 1.0 .. 1000.0 "speed of a thread whose sibling is busy, alone = 1000";
-    socket_message_ns "ns" 0.0 .. 1e6 "what a message to another socket costs besides";
-    send_part "parts" 0.0 .. 1000.0 "share of a message's service that its sender pays";
-    recv_part "parts" 0.0 .. 1000.0 "share of a message's service that its receiver pays";
+    line_smt_ns "ns" 0 .. 100_000 "a cache line from the SMT sibling, one way";
+    line_llc_ns "ns" 0 .. 100_000 "a cache line from another core of the LLC, one way";
+    line_socket_ns "ns" 0 .. 100_000 "a cache line from another socket, one way";
+    syscall_ns "ns" 0 .. 1_000_000 "entering and leaving the kernel";
+    switch_ns "ns" 0 .. 1_000_000 "a context switch";
+    wake_local_ns "ns" 0 .. 1_000_000 "a wake-up onto the waker's own CPU";
+    wake_remote_ns "ns" 0 .. 1_000_000 "what the waker pays besides for a wake-up onto another CPU";
+    ipi_ns "ns" 0 .. 1_000_000 "from kicking a CPU to its reaction, idle exit not included";
+    c1_exit_ns "ns" 0 .. 10_000_000 "leaving idle state C1";
+    c1_target_ns "ns" 0 .. 1_000_000_000 "the idle time from which C1 pays";
+    c1e_exit_ns "ns" 0 .. 10_000_000 "leaving idle state C1E";
+    c1e_target_ns "ns" 0 .. 1_000_000_000 "the idle time from which C1E pays";
+    c6_exit_ns "ns" 0 .. 10_000_000 "leaving idle state C6";
+    c6_target_ns "ns" 0 .. 1_000_000_000 "the idle time from which C6 pays";
+    tick_ns "ns" 0 .. 1_000_000 "one timer tick";
+    tick_hz "Hz" 1 .. 10_000 "timer ticks a second on a busy CPU";
+    refill_llc_ns "ns" 0 .. 10_000_000 "refilling caches after a migration within the LLC";
+    refill_socket_ns "ns" 0 .. 10_000_000 "refilling caches after a migration to another socket";
+    smt_permille "permille" 1 .. 1000 "speed of a thread whose sibling is busy, alone = 1000";
+    socket_message_ns "ns" 0 .. 1_000_000 "what a message to another socket costs besides";
+    send_part "parts" 0 .. 100_000 "a message's service: the sender's part";
+    recv_part "parts" 0 .. 100_000 "a message's service: the receiver's part";
+    lock_hold_ns "ns" 0 .. 1_000_000 "holding a socket queue's lock, its cache lines besides";
+    block_ns "ns" 0 .. 1_000_000 "from a task's last look at its queue to the run queue's lock";
 }
 
 #[cfg(test)]
@@ -94,16 +96,16 @@ mod tests {
 
     #[test]
     fn fields_and_table_have_one_order() {
-        let mut next = 0.0;
-        let mut costs = Costs::try_from_each(|_| -> Result<f64, ()> {
-            next += 1.0;
+        let mut next = 0;
+        let mut costs = Costs::try_from_each(|_| -> Result<u64, ()> {
+            next += 1;
             Ok(next)
         })
         .unwrap();
         for (i, cost) in COSTS.iter().enumerate() {
-            assert_eq!(costs.get(cost.name), Some((i + 1) as f64), "{}", cost.name);
-            *costs.get_mut(cost.name).unwrap() = -1.0;
-            assert_eq!(costs.get(cost.name), Some(-1.0));
+            assert_eq!(costs.get(cost.name), Some((i + 1) as u64), "{}", cost.name);
+            *costs.get_mut(cost.name).unwrap() = 0;
+            assert_eq!(costs.get(cost.name), Some(0));
         }
         assert_eq!(costs.get("line"), None);
         assert_eq!(costs.get_mut("line"), None);

@@ -57,9 +57,9 @@ impl MachineFile {
         let section = top.section("costs", &names)?;
         let mut sources = Vec::new();
         let costs = Costs::try_from_each(|cost| {
-            let sourced = section.sourced(cost.name, cost.unit, cost.low, cost.high)?;
+            let sourced = section.sourced(cost.name, cost.unit, cost.low..=cost.high)?;
             sources.push(sourced);
-            Ok(sources.last().map_or(0.0, |s: &Sourced| s.value))
+            Ok(sources.last().map_or(0, |s: &Sourced| s.value))
         })?;
         Ok(Self {
             name: stem(file),

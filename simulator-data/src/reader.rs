@@ -10,9 +10,6 @@ use toml::{Table, Value};
 use crate::error::{BadInput, Result};
 use crate::words::unknown;
 
-/// Figures above this lose digits in a float; no file needs them.
-const MAX_WHOLE: u64 = 1 << 53;
-
 /// A table of a file, with the file's name and the table's place in it for messages.
 #[derive(Clone, Debug)]
 pub struct Section {
@@ -25,7 +22,7 @@ pub struct Section {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sourced {
     /// In the unit of its key.
-    pub value: f64,
+    pub value: u64,
     /// Where it was published or measured, with its mark: `recalled, unverified` and the like.
     pub source: String,
     /// The baseline cells that it was derived from, where it was.
@@ -118,7 +115,11 @@ impl Section {
 
     /// A whole number within `range`.
     pub fn whole(&self, key: &str, range: RangeInclusive<u64>) -> Result<u64> {
-        let right = format!("a whole number from {} to {}", range.start(), range.end());
+        self.measure(key, "", range)
+    }
+
+    fn measure(&self, key: &str, unit: &str, range: RangeInclusive<u64>) -> Result<u64> {
+        let right = format!("a whole number from {} to {}{unit}", range.start(), range.end());
         let value = self.need(key, &right)?.as_integer().and_then(|n| u64::try_from(n).ok());
         match value {
             Some(n) if range.contains(&n) => Ok(n),
@@ -171,24 +172,16 @@ impl Section {
         Ok(out)
     }
 
-    /// A figure with its source: `key = { value = 1.5, source = "…" }`.
-    pub fn sourced(&self, key: &str, unit: &str, low: f64, high: f64) -> Result<Sourced> {
-        let range = format!("a number from {low} to {high} ({unit})");
-        let right = format!("{{ value = …, source = \"…\" }}, the value {range}");
+    /// A figure with its source: `key = { value = 15, source = "…" }`.
+    pub fn sourced(&self, key: &str, unit: &str, range: RangeInclusive<u64>) -> Result<Sourced> {
+        let right = format!("a whole number from {} to {} ({unit})", range.start(), range.end());
+        let right = format!("{{ value = …, source = \"…\" }}, the value {right}");
         self.need(key, &right)?;
         if !matches!(self.table.get(key), Some(Value::Table(_))) {
             return self.wrong(key, &right);
         }
         let entry = self.section(key, &["value", "source", "derived_from"])?;
-        let value = match entry.need("value", &range)? {
-            Value::Integer(n) if n.unsigned_abs() <= MAX_WHOLE => *n as f64,
-            Value::Float(x) => *x,
-            _ => return entry.wrong("value", &range),
-        };
-        // A NaN is in no range.
-        if !(low..=high).contains(&value) {
-            return entry.wrong("value", &range);
-        }
+        let value = entry.measure("value", &format!(" ({unit})"), range)?;
         let from = "where the figure comes from, or \"recalled, unverified\"";
         let source = entry.line("source", from)?;
         let derived = entry.has("derived_from").then(|| entry.text("derived_from"));

@@ -19,7 +19,7 @@ cores = [[1, 3]]
 fn text(shape: &str, costs: &str) -> String {
     let default: String = COSTS
         .iter()
-        .map(|c| format!("{} = {{ value = {}, source = 'x' }}\n", c.name, c.low.max(1.0)))
+        .map(|c| format!("{} = {{ value = {}, source = 'x' }}\n", c.name, c.low.max(1)))
         .filter(|line| !costs.lines().any(|c| c.split(' ').next() == line.split(' ').next()))
         .collect();
     format!("{shape}[costs]\n{default}{costs}")
@@ -43,9 +43,9 @@ fn ballast_s_own_have_linux_s_intel_numbering() {
             let node = core / per_node;
             assert_eq!(*place, Place { core, llc: node, node }, "CPU {cpu}");
         }
-        assert_eq!(machine.costs.line_smt_ns, 8.2);
-        assert_eq!(machine.costs.line_socket_ns, 118.0);
-        assert_eq!(machine.costs.c6_target_ns, 400_000.0);
+        assert_eq!(machine.costs.line_smt_ns, 8);
+        assert_eq!(machine.costs.line_socket_ns, 118);
+        assert_eq!(machine.costs.c6_target_ns, 400_000);
         assert!(machine.source_of("ipi_ns").unwrap().source.contains("recalled, unverified"));
         assert!(machine.source_of("line_llc_ns").unwrap().source.contains("(published)"));
     }
@@ -58,7 +58,8 @@ fn every_figure_of_ours_has_a_mark() {
     for name in MACHINES.names() {
         let machine = MachineFile::find(name).unwrap();
         for (cost, sourced) in COSTS.iter().zip(&machine.sources) {
-            let marks = ["(published)", "(recalled, unverified)", "(fitted or suggested)"];
+            let marks =
+                ["(published)", "(recalled, unverified)", "(fitted or suggested)", "(assumed)"];
             let marked = marks.iter().any(|m| sourced.source.contains(m));
             assert!(marked, "{name}: {}: {}", cost.name, sourced.source);
             assert_eq!(machine.costs.get(cost.name), Some(sourced.value));
@@ -114,11 +115,17 @@ fn cpus_that_do_not_add_up_are_named() {
 #[test]
 fn costs_that_are_wrong_are_named() {
     for (costs, says) in [
-        ("ipi_ns = { value = -1, source = 'x' }", "costs.ipi_ns.value = -1: give a number from 0"),
-        ("tick_hz = { value = 0, source = 'x' }", "costs.tick_hz.value = 0: give a number from 1"),
+        (
+            "ipi_ns = { value = -1, source = 'x' }",
+            "costs.ipi_ns.value = -1: give a whole number from 0",
+        ),
+        (
+            "tick_hz = { value = 0, source = 'x' }",
+            "costs.tick_hz.value = 0: give a whole number from 1",
+        ),
         (
             "smt_permille = { value = 1001, source = 'x' }",
-            "costs.smt_permille.value = 1001: give a number from 1 to 1000 (permille)",
+            "costs.smt_permille.value = 1001: give a whole number from 1 to 1000 (permille)",
         ),
         ("ipi_ns = { value = 1 }", "costs.ipi_ns.source is missing: give where the figure"),
         (

@@ -10,7 +10,7 @@ fn read(text: &str) -> Result<Section> {
 
 fn figure(text: &str) -> String {
     let top = read(&format!("figure = {text}")).unwrap();
-    match top.sourced("figure", "ns", 0.0, 100.0) {
+    match top.sourced("figure", "ns", 0..=100) {
         Ok(sourced) => format!("{} from {}", sourced.value, sourced.source),
         Err(error) => error.to_string(),
     }
@@ -66,15 +66,16 @@ fn whole_numbers_are_bounded() {
 
 #[test]
 fn figures_have_a_range_and_a_source() {
-    assert_eq!(figure("{ value = 1.5, source = 's' }"), "1.5 from s");
+    assert_eq!(figure("{ value = 15, source = 's' }"), "15 from s");
     assert_eq!(figure("{ value = 0, source = 's' }"), "0 from s");
     assert_eq!(figure("{ value = 100, source = 's' }"), "100 from s");
     for (text, says) in [
-        ("{ value = -5, source = 's' }", "figure.value = -5: give a number from 0 to 100 (ns)"),
-        ("{ value = 100.5, source = 's' }", "figure.value = 100.5: give a number from 0 to 100"),
-        ("{ value = nan, source = 's' }", "figure.value = NaN: give a number from 0 to 100"),
-        ("{ value = 'x', source = 's' }", "figure.value = \"x\": give a number from 0 to 100"),
-        ("{ source = 's' }", "figure.value is missing: give a number from 0 to 100"),
+        ("{ value = -5, source = 's' }", "figure.value = -5: give a whole number from 0 to 100 ("),
+        ("{ value = 101, source = 's' }", "figure.value = 101: give a whole number from 0 to 100"),
+        ("{ value = 1.5, source = 's' }", "figure.value = 1.5: give a whole number from 0 to 10"),
+        ("{ value = nan, source = 's' }", "figure.value = NaN: give a whole number from 0 to 10"),
+        ("{ value = 'x', source = 's' }", "figure.value = \"x\": give a whole number from 0 to 1"),
+        ("{ source = 's' }", "figure.value is missing: give a whole number from 0 to 100 (ns)"),
         ("{ value = 1 }", "figure.source is missing: give where the figure comes from"),
         ("{ value = 1, source = '' }", "figure.source = \"\": give where the figure comes from"),
         ("{ value = 1, sourc = 's' }", "unknown key in figure `sourc`: the nearest is `source`"),
@@ -84,6 +85,6 @@ fn figures_have_a_range_and_a_source() {
         let line = figure(text);
         assert!(line.starts_with(&format!("f.toml: {says}")), "{line}");
     }
-    let line = read("").unwrap().sourced("figure", "ns", 0.0, 1.0).unwrap_err().to_string();
+    let line = read("").unwrap().sourced("figure", "ns", 0..=1).unwrap_err().to_string();
     assert!(line.starts_with("f.toml: figure is missing: give { value"), "{line}");
 }

@@ -98,7 +98,7 @@ fn files_that_are_wrong_are_named() {
         ("\"{loops}\"", "\"{lops}\"", "unknown setting in a command: `lops`: the nearest is"),
         ("kind = \"hackbench\"", "kind = \"pipe\"", "unknown kind of model `pipe`"),
         ("senders = {", "sender = {", "unknown key in model `sender`: the nearest is `senders`"),
-        ("value = 278", "value = 0", "model.capacity_messages.value = 0: give a number from 1"),
+        ("value = 278", "value = 0", "model.capacity_messages.value = 0: give a whole number f"),
         ("value = 278", "value = 1.5", "model.capacity_messages.value = 1.5: give a whole number"),
         ("low = 1, high = 1000 ", "low = 1 ", "settings.groups.high is missing"),
         ("high = 1000 ", "high = 0 ", "settings.groups.high = 0: give a whole number from 1"),
