@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The `ballast` command: reads words, calls the lab, prints.
+//! The `ballast` command: reads words, calls the lab or the simulator's data, prints.
 
+mod data;
 mod demo;
 mod lab;
 mod scx;
@@ -24,6 +25,7 @@ Examples:
   ballast demo                          three schedulers in a virtual machine, in three minutes
   ballast lab run                       the same with ten seeds and a verdict
   ballast lab run --bench pipe+pinned=1 --sched null,ballast
+  ballast machine show e5-2630v4        a machine's CPUs and what things cost there
   ballast scx --help                    the scheduler for this machine
 
 Exit status: 0, 1 a run failed, 2 wrong usage or bad input, 3 this machine cannot do it.")]
@@ -40,6 +42,12 @@ enum Commands {
         #[command(subcommand)]
         command: LabCommands,
     },
+    /// Lists and shows the machines that can be simulated
+    #[command(subcommand, arg_required_else_help = true, after_help = data::MACHINE_EXAMPLES)]
+    Machine(data::Machine),
+    /// Lists and shows workloads: a model and a real command under one word
+    #[command(subcommand, arg_required_else_help = true, after_help = data::WORKLOAD_EXAMPLES)]
+    Workload(data::Workload),
     /// Loads scx_ballast into this machine's kernel (all arguments are handed on)
     #[command(disable_help_flag = true)]
     Scx(scx::Args),
@@ -60,6 +68,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Commands::Lab { command: LabCommands::Run(args) } => lab::main(&args),
+        Commands::Machine(command) => data::machine(&command),
+        Commands::Workload(command) => data::workload(&command),
         Commands::Scx(args) => scx::main(&args),
         Commands::Demo(args) => demo::main(&args),
     };
@@ -82,6 +92,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
     let mut line = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    if let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) {
+        line.push_str(&format!(" {}", missing.join(" ")));
+    }
     for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand] {
         match error.get(kind) {
             Some(ContextValue::String(near)) => line.push_str(&format!("; the nearest is {near}")),

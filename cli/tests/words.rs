@@ -56,7 +56,18 @@ fn a_mask_outside_the_guest_is_refused_without_a_kernel() {
 
 #[test]
 fn help_has_examples_and_the_version_its_commit() {
-    for args in [&["--help"][..], &["lab", "run", "--help"], &["demo", "--help"]] {
+    for line in [
+        "--help",
+        "lab run --help",
+        "demo --help",
+        "machine --help",
+        "machine list --help",
+        "machine show --help",
+        "workload --help",
+        "workload list --help",
+        "workload show --help",
+    ] {
+        let args: &[&str] = &line.split(' ').collect::<Vec<_>>();
         let output = ballast(args);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains("Examples:"), "{args:?}: {text}");
@@ -66,4 +77,52 @@ fn help_has_examples_and_the_version_its_commit() {
     let (number, commit) = version.trim().split_once('+').unwrap();
     assert_eq!(number, concat!("ballast ", env!("CARGO_PKG_VERSION")));
     assert!(!commit.is_empty());
+}
+
+#[test]
+fn machines_and_workloads_are_found_or_refused() {
+    refused(&["machine", "show", "e5-2630"], "`e5-2630v4`");
+    refused(&["machine", "show", "./no-such.toml"], "./no-such.toml: cannot read");
+    refused(&["machine", "show", "."], "unknown machine `.`");
+    refused(&["machine", "show", "/"], "no file");
+    refused(&["machine", "show"], "<MACHINE>");
+    refused(&["machine", "lst"], "list");
+    refused(&["machine", "list", "--json", "/no/such/folder/x.json"], "--json");
+    refused(&["workload", "show", "hackbench"], "`hackbench+transport=socket`");
+    refused(&["workload", "show", "hackbench+transport=socket+gruops=2"], "`groups`");
+    refused(&["workload", "show", "hackbench+transport=socket+groups=0"], "from 1 to 1000");
+    refused(&["workload", "show", "/no/such.toml+groups=2"], "/no/such.toml: cannot read");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    for (name, text, part) in [
+        ("none.toml", "title = 't'\nsource = 's'\ncpus = 0", "cpus = 0"),
+        ("syntax.toml", "cpus = ", "line 1: not TOML"),
+        ("key.toml", "cpsu = 1", "`cpus`"),
+    ] {
+        std::fs::write(path(name), text).unwrap();
+        let json = path("out.json");
+        refused(&["machine", "show", &path(name), "--json", &json], part);
+        assert!(!std::fs::exists(&json).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn documents_go_where_they_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.json").to_string_lossy().into_owned();
+    for words in ["machine list", "machine show e5-2630v4", "workload list"] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let plain = ballast(&words);
+        let both = ballast(&[&words[..], &["--json", &json]].concat());
+        assert!(plain.status.success() && plain.stderr.is_empty());
+        assert_eq!(plain.stdout, both.stdout);
+        let here = ballast(&[&words[..], &["--json", "-"]].concat());
+        assert_eq!(here.stderr, plain.stdout);
+        let file = std::fs::read_to_string(&json).unwrap();
+        let out = String::from_utf8(here.stdout).unwrap();
+        assert!(file.starts_with("{\n  \"schema\": 1,\n  \"ballast\": "), "{file}");
+        // They differ only where the command line stands.
+        assert_eq!(file.replace(&json, "-"), out);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

@@ -122,8 +122,8 @@ impl Sink {
         Ok(Self::File(path))
     }
 
-    /// Writes the document, whole or not at all.
-    pub fn write(&self, document: &Document) -> Result<()> {
+    /// Writes a document, whole or not at all.
+    pub fn write(&self, document: &impl Serialize) -> Result<()> {
         let mut text = serde_json::to_string_pretty(document)?;
         text.push('\n');
         match self {

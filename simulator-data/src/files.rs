@@ -120,4 +120,30 @@ mod tests {
         let line = MACHINES.find("e5-2630v").unwrap_err().to_string();
         assert!(line.starts_with("unknown machine `e5-2630v`: the nearest is `e5-2630v4`"));
     }
+
+    /// Whatever is cut off or spoilt: an error of one line that begins with the file, or none.
+    #[test]
+    fn spoilt_files_never_panic() {
+        use crate::machine::MachineFile;
+        use crate::workload::WorkloadFile;
+        let one_line = |line: Option<String>| {
+            let ok = |line: String| line.starts_with("f.toml: ") && !line.contains('\n');
+            assert!(line.clone().is_none_or(ok), "{line:?}");
+        };
+        let try_both = |text: &str| {
+            one_line(MachineFile::parse("f.toml", text).err().map(|e| e.to_string()));
+            one_line(WorkloadFile::parse("f.toml", text).err().map(|e| e.to_string()));
+        };
+        for shelf in [MACHINES, WORKLOADS] {
+            for (_, text) in shelf.files {
+                for (at, c) in text.char_indices().step_by(3) {
+                    try_both(&text[..at]);
+                    for with in ["", "\n", "-", "[", "\"", "9999999999999999999", "é"] {
+                        let after = &text[at + c.len_utf8()..];
+                        try_both(&format!("{}{with}{after}", &text[..at]));
+                    }
+                }
+            }
+        }
+    }
 }

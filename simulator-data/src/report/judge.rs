@@ -276,7 +276,7 @@ fn counter(cells: &[&Pair], metric: &str, side: Side) -> Check {
         format!("{metric} {}", side.word()),
         at(cells, ratio),
         |f| format!("x {f:.2}"),
-        |f| f <= COUNTER_FACTOR + HAIR && f >= 1.0 / COUNTER_FACTOR - HAIR,
+        |f| (1.0 / COUNTER_FACTOR - HAIR..=COUNTER_FACTOR + HAIR).contains(&f),
         &format!("within a factor of {COUNTER_FACTOR}"),
     )
 }

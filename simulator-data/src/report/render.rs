@@ -19,6 +19,9 @@ impl Report {
         }
         out.push('\n');
         out.push_str(&self.legend());
+        for assumed in &self.table.experiment.assumed {
+            out.push_str(&wrap("assumed: ", "    ", assumed));
+        }
         out.push('\n');
         out.push_str(&self.models());
         out.push('\n');

@@ -185,6 +185,7 @@ fn tables_fit_and_say_what_is_what() {
         "  fitted (baseline)",
         "  predicted*\n",
         "find_pct: not modelled",
+        "assumed: sockets and messages of 100 bytes",
         "slice, ms, never judged",
         "x 1.42",
         "MISSED sched = idle + wake baseline: 1: -0.00 %",
