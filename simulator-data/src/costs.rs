@@ -86,6 +86,7 @@ costs! {
     send_part "parts" 0 .. 100_000 "a message's service: the sender's part";
     recv_part "parts" 0 .. 100_000 "a message's service: the receiver's part";
     lock_hold_ns "ns" 0 .. 1_000_000 "holding a socket queue's lock, its cache lines besides";
+    look_ns "ns" 0 .. 1_000_000 "a search's look at one CPU, its cache lines besides";
     block_ns "ns" 0 .. 1_000_000 "from a task's last look at its queue to the run queue's lock";
 }
 

@@ -26,7 +26,36 @@ pub struct Sourced {
     /// Where it was published or measured, with its mark: `recalled, unverified` and the like.
     pub source: String,
     /// The baseline cells that it was derived from, where it was.
-    pub derived_from: Option<String>,
+    pub derived_from: Vec<BaseCell>,
+}
+
+/// A cell of a published table, of which the baseline's figure is meant: `time at 8`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseCell {
+    /// The table's metric.
+    pub metric: String,
+    /// The point within the table.
+    pub x: String,
+}
+
+impl BaseCell {
+    /// The cell of `metric` at `x`.
+    pub fn new(metric: &str, x: &str) -> Self {
+        Self { metric: metric.to_owned(), x: x.to_owned() }
+    }
+
+    /// Reads `time at 8`.
+    fn read(text: &str) -> Option<Self> {
+        let (metric, x) = text.split_once(" at ")?;
+        let word = |w: &str| !w.is_empty() && !w.contains(' ');
+        (word(metric) && word(x)).then(|| Self::new(metric, x))
+    }
+
+    /// Several in words: `baseline's time at 1, busy_pct at 1`; `None` for none.
+    pub fn words(cells: &[Self]) -> Option<String> {
+        let all: Vec<String> = cells.iter().map(|c| format!("{} at {}", c.metric, c.x)).collect();
+        (!all.is_empty()).then(|| format!("baseline's {}", all.join(", ")))
+    }
 }
 
 impl Section {
@@ -113,6 +142,17 @@ impl Section {
         }
     }
 
+    /// Cells of a baseline; none where the key is not given.
+    fn base_cells(&self, key: &str) -> Result<Vec<BaseCell>> {
+        if !self.has(key) {
+            return Ok(Vec::new());
+        }
+        let cells: Option<Vec<BaseCell>> =
+            self.texts(key)?.iter().map(|text| BaseCell::read(text)).collect();
+        let right = "a list of baseline cells, METRIC at X each: [\"time at 8\"]";
+        cells.map_or_else(|| self.wrong(key, right), Ok)
+    }
+
     /// A whole number within `range`.
     pub fn whole(&self, key: &str, range: RangeInclusive<u64>) -> Result<u64> {
         self.measure(key, "", range)
@@ -184,8 +224,8 @@ impl Section {
         let value = entry.measure("value", &format!(" ({unit})"), range)?;
         let from = "where the figure comes from, or \"recalled, unverified\"";
         let source = entry.line("source", from)?;
-        let derived = entry.has("derived_from").then(|| entry.text("derived_from"));
-        Ok(Sourced { value, source, derived_from: derived.transpose()? })
+        let derived_from = entry.base_cells("derived_from")?;
+        Ok(Sourced { value, source, derived_from })
     }
 }
 

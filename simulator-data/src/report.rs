@@ -14,7 +14,7 @@ use crate::costs::{Cost, COSTS};
 use crate::figure::Seeds;
 use crate::machine::MachineFile;
 use crate::published::{Cell, Table};
-use crate::reader::Sourced;
+use crate::reader::{BaseCell, Sourced};
 
 pub use ablation::Variant;
 pub use document::Document;
@@ -45,12 +45,10 @@ pub struct Constant {
     pub unit: String,
     /// Where it comes from, with its mark.
     pub source: String,
-    /// Metric and x of the baseline cell that it was fitted to: one constant a table.
-    pub fitted_from: Option<(String, String)>,
-    /// The baseline cells that it was derived from, in words.
-    pub derived_from: Option<String>,
-    /// The same cells, metric and x: their baseline is then no pure prediction, and is marked.
-    pub derived_cells: Vec<(String, String)>,
+    /// The baseline cell that it was fitted to: one constant a table.
+    pub fitted_from: Option<BaseCell>,
+    /// The baseline cells that it was derived from; they are no pure predictions, and are marked.
+    pub derived_from: Vec<BaseCell>,
 }
 
 /// What one reproduction gave.
@@ -128,8 +126,9 @@ impl Report {
     /// What the cell of a pair is.
     pub fn role(&self, pair: &Pair) -> Role {
         let here = |c: &Constant| {
-            let from = c.fitted_from.as_ref();
-            from.is_some_and(|f| f.0 == pair.cell.metric && f.1 == pair.cell.x)
+            c.fitted_from
+                .as_ref()
+                .is_some_and(|f| f.metric == pair.cell.metric && f.x == pair.cell.x)
         };
         match (pair.ours.is_some(), self.constants.iter().any(here)) {
             (false, _) => Role::NotModelled,
@@ -142,7 +141,7 @@ impl Report {
 impl Constant {
     /// Whether the baseline of a pair's cell was read to derive it.
     fn derived_here(&self, pair: &Pair) -> bool {
-        self.derived_cells.iter().any(|c| c.0 == pair.cell.metric && c.1 == pair.cell.x)
+        self.derived_from.iter().any(|c| c.metric == pair.cell.metric && c.x == pair.cell.x)
     }
 }
 
@@ -155,7 +154,6 @@ pub fn constants(machine: &MachineFile) -> Vec<Constant> {
         source: sourced.source.clone(),
         fitted_from: None,
         derived_from: sourced.derived_from.clone(),
-        derived_cells: Vec::new(),
     };
     COSTS.iter().zip(&machine.sources).map(constant).collect()
 }

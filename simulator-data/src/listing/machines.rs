@@ -4,10 +4,11 @@
 use serde::Serialize;
 
 use super::{Asked, Listing};
-use crate::costs::COSTS;
+use crate::costs::{Cost, COSTS};
 use crate::error::Result;
 use crate::files::MACHINES;
 use crate::machine::MachineFile;
+use crate::reader::{BaseCell, Sourced};
 use crate::report::text::{grid, wrap};
 
 /// Body of `machine list`.
@@ -104,7 +105,7 @@ pub fn machine_show(word: &str, asked: Asked) -> Result<Listing<Machine>> {
     for c in &costs {
         let first = format!("  {} = {} {}: ", c.name, c.value, c.unit);
         text.push_str(&wrap(&first, "      ", c.meaning));
-        let derived = c.derived_from.as_ref().map(|d| format!("; derived from {d}"));
+        let derived = c.derived_from.as_ref().map(|d| format!("; derived from the {d}"));
         let source = format!("{}{}", c.source, derived.unwrap_or_default());
         text.push_str(&wrap("      source: ", "      ", &source));
     }
@@ -117,13 +118,13 @@ pub fn machine_show(word: &str, asked: Asked) -> Result<Listing<Machine>> {
 }
 
 fn entries(machine: &MachineFile) -> Vec<CostEntry> {
-    let entry = |(cost, sourced): (&crate::costs::Cost, &crate::reader::Sourced)| CostEntry {
+    let entry = |(cost, sourced): (&Cost, &Sourced)| CostEntry {
         name: cost.name,
         value: sourced.value,
         unit: cost.unit,
         meaning: cost.meaning,
         source: sourced.source.clone(),
-        derived_from: sourced.derived_from.clone(),
+        derived_from: BaseCell::words(&sourced.derived_from),
     };
     COSTS.iter().zip(&machine.sources).map(entry).collect()
 }

@@ -40,7 +40,8 @@ fn a_machine_is_shown_with_every_source() {
     assert_eq!(json["places"][31]["core"], 11);
     assert_eq!(json["costs"].as_array().unwrap().len(), crate::costs::COSTS.len());
     assert_eq!(json["costs"][1]["value"], 39);
-    assert!(listing.text.contains("  node 1 LLC 1: 10+30 11+31 12+32"), "{}", listing.text);
+    let cores = "\n  node 0 LLC 0: 0+20 1+21 2+22 3+23 4+24 5+25 6+26 7+27 8+28 9+29\n  node 1 LLC 1: 10+30 ";
+    assert!(listing.text.contains(cores), "{}", listing.text);
     assert!(listing.text.contains("  ipi_ns = 1000 ns: from kicking a CPU"), "{}", listing.text);
     with_command(|a| machine_show("e5-2630v", a)).unwrap_err();
 }
@@ -56,6 +57,7 @@ fn workloads_are_listed_and_shown() {
     assert_eq!(json["published_command"], "hackbench 8 process 25");
     assert_eq!(json["settings"][1]["published"], 100_000);
     assert_eq!(json["model"].as_array().unwrap().len(), 5);
+    assert!(listing.text.contains("  groups = 8: 1 to 1000\n  loops = 25: "), "{}", listing.text);
     assert!(listing.text.contains("  capacity_messages = 278: "), "{}", listing.text);
     with_command(|a| workload_show("hackbench", a)).unwrap_err();
 }

@@ -61,6 +61,7 @@ fn every_figure_of_ours_has_a_mark() {
             let marks =
                 ["(published)", "(recalled, unverified)", "(fitted or suggested)", "(assumed)"];
             let marked = marks.iter().any(|m| sourced.source.contains(m));
+            let marked = marked || !sourced.derived_from.is_empty();
             assert!(marked, "{name}: {}: {}", cost.name, sourced.source);
             assert_eq!(machine.costs.get(cost.name), Some(sourced.value));
         }

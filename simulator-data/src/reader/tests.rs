@@ -80,11 +80,18 @@ fn figures_have_a_range_and_a_source() {
         ("{ value = 1, source = '' }", "figure.source = \"\": give where the figure comes from"),
         ("{ value = 1, sourc = 's' }", "unknown key in figure `sourc`: the nearest is `source`"),
         ("5", "figure = 5: give { value = …, source = \"…\" }"),
-        ("{ value = 1, source = 's', derived_from = '' }", "figure.derived_from = \"\""),
+        ("{ value = 1, source = 's', derived_from = '' }", "figure.derived_from = \"\": give a"),
+        ("{ value = 1, source = 's', derived_from = ['time'] }", "figure.derived_from = a list: g"),
+        ("{ value = 1, source = 's', derived_from = ['a at b c'] }", "figure.derived_from = a li"),
     ] {
         let line = figure(text);
         assert!(line.starts_with(&format!("f.toml: {says}")), "{line}");
     }
+    let top = read("figure = { value = 1, source = 's', derived_from = ['time at 1', 'a at 2'] }");
+    let derived = top.unwrap().sourced("figure", "ns", 0..=1).unwrap().derived_from;
+    assert_eq!(derived, [BaseCell::new("time", "1"), BaseCell::new("a", "2")]);
+    assert_eq!(BaseCell::words(&derived).unwrap(), "baseline's time at 1, a at 2");
+    assert_eq!(BaseCell::words(&[]), None);
     let line = read("").unwrap().sourced("figure", "ns", 0..=1).unwrap_err().to_string();
     assert!(line.starts_with("f.toml: figure is missing: give { value"), "{line}");
 }

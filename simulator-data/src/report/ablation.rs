@@ -20,7 +20,7 @@ pub struct Variant {
 const NAME: usize = 24;
 
 impl Report {
-    /// Three tables: change of the times in per cent, busy in points, and the effects.
+    /// Change of times and counts in per cent and of busy in points, then the effects.
     pub(super) fn variants_text(&self) -> String {
         if self.variants.is_empty() {
             return String::new();
@@ -31,7 +31,8 @@ impl Report {
         for (title, metric, how) in [
             ("time, change in %", "time", &change as &dyn Fn(f64, f64) -> f64),
             ("busy, change in points", "busy_pct", &points),
-            ("baseline's and patched wake-ups, change in %", "wake", &change),
+            ("idle, change in %", "idle", &change),
+            ("wake, change in %", "wake", &change),
         ] {
             out.push_str(&format!("\n{title}: baseline, then patched, by {}\n", self.by()));
             let row = |v: &Variant| {
@@ -100,13 +101,34 @@ impl Report {
         let one = |x: &&str| {
             let both = mean(&self.cells, x).zip(mean(&variant.cells, x));
             let change = both.map(|(ours, theirs)| how(ours, theirs)).filter(|c| c.is_finite());
-            change.map_or("-".to_owned(), |c| format!("{c:+.1}"))
+            change.map_or("-".to_owned(), short)
         };
         points.iter().map(one).collect()
+    }
+}
+
+/// A change in at most 5 columns, so that ten stand in a line: from a hundredfold on, a factor.
+fn short(change: f64) -> String {
+    match change.abs() {
+        small if small < 99.95 => format!("{change:+.1}"),
+        large if large < 9999.5 => format!("{change:+.0}"),
+        _ => format!("x {:.0}", change / 100.0 + 1.0),
     }
 }
 
 fn gains(all: &[Pair]) -> Vec<String> {
     let judged = all.iter().filter(|p| p.cell.judged);
     judged.map(|p| p.gain_pct().map_or("-".to_owned(), |g| format!("{g:.1}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_short() {
+        let all = [0.0, -99.94, 99.96, -100.0, 9999.0, 10_000.0, 99_900.0];
+        let shown: Vec<String> = all.into_iter().map(short).collect();
+        assert_eq!(shown, ["+0.0", "-99.9", "+100", "-100", "+9999", "x 101", "x 1000"]);
+    }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::judge::{judge, Check, Score};
 use super::{pairs, Constant, Pair, Report, Role, Simulated};
 use crate::figure::Seeds;
+use crate::reader::BaseCell;
 
 /// Of this document.
 const SCHEMA: u32 = 1;
@@ -111,7 +112,7 @@ impl Report {
             workload: e.workload.clone(),
             assumed: e.assumed.clone(),
             scale: self.scale.clone(),
-            constants: self.constants.iter().map(|c| self.constant(c)).collect(),
+            constants: self.constants.iter().map(Self::constant).collect(),
             cells: all.iter().map(|p| self.cell(p)).collect(),
             variants: self.variants.iter().map(|v| self.variant(v)).collect(),
             summary: Summary {
@@ -122,16 +123,14 @@ impl Report {
         }
     }
 
-    fn constant(&self, c: &Constant) -> ConstantEntry {
-        let by = &self.table.experiment.x;
-        let from = c.fitted_from.as_ref();
+    fn constant(c: &Constant) -> ConstantEntry {
         ConstantEntry {
             name: c.name.clone(),
             value: c.value,
             unit: c.unit.clone(),
             source: c.source.clone(),
-            fitted_from: from.map(|(metric, x)| format!("baseline's {metric} at {by} = {x}")),
-            derived_from: c.derived_from.clone(),
+            fitted_from: BaseCell::words(c.fitted_from.as_slice()),
+            derived_from: BaseCell::words(&c.derived_from),
         }
     }
 

@@ -4,6 +4,7 @@
 use super::{Constant, Report, Simulated};
 use crate::figure::Seeds;
 use crate::published::Table;
+use crate::reader::BaseCell;
 
 /// The published table.
 pub fn table() -> Table {
@@ -34,15 +35,13 @@ pub fn spoil(cells: &mut [Simulated], metric: &str, x: &str, change: impl Fn(&mu
 
 /// A report on `cells`.
 pub fn report(cells: Vec<Simulated>) -> Report {
-    let cell = |metric: &str, x: &str| (metric.to_owned(), x.to_owned());
     let fitted = Constant {
         name: "message_ns".to_owned(),
         value: 1907.5,
         unit: "ns".to_owned(),
         source: "fitted".to_owned(),
-        fitted_from: Some(cell("time", "8")),
-        derived_from: None,
-        derived_cells: Vec::new(),
+        fitted_from: Some(BaseCell::new("time", "8")),
+        derived_from: Vec::new(),
     };
     let derived = Constant {
         name: "smt_permille".to_owned(),
@@ -50,8 +49,7 @@ pub fn report(cells: Vec<Simulated>) -> Report {
         unit: "permille".to_owned(),
         source: "derived".to_owned(),
         fitted_from: None,
-        derived_from: Some("base time at 1 to 4 groups".to_owned()),
-        derived_cells: vec![cell("time", "1"), cell("busy_pct", "1")],
+        derived_from: vec![BaseCell::new("time", "1"), BaseCell::new("busy_pct", "1")],
     };
     Report {
         table: table(),

@@ -5,6 +5,7 @@ use super::judge::{factor, judge, speedup_bound, speedup_within};
 use super::text::{bar, grid, number, wrap};
 use super::{null, pairs, plus_one_percent, Pair, Report, Role, Score, Simulated};
 use crate::figure::{Printed, Seeds};
+use crate::reader::BaseCell;
 
 /// Columns of a bar: two stand in a line.
 const BAR: usize = 26;
@@ -176,7 +177,7 @@ impl Report {
                     published digits. fitted (baseline): the one fitted constant comes from this \
                     cell's baseline; its patched figure is predicted, as all others are.";
         let derived = "* a constant was derived from this cell's baseline, among others.";
-        match self.constants.iter().any(|c| !c.derived_cells.is_empty()) {
+        match self.constants.iter().any(|c| !c.derived_from.is_empty()) {
             true => wrap("", "", text) + &wrap("", "", derived),
             false => wrap("", "", text),
         }
@@ -210,14 +211,11 @@ impl Report {
     fn constants_text(&self) -> String {
         let mut out = "constants\n".to_owned();
         for c in &self.constants {
-            let from = match (&c.fitted_from, &c.derived_from) {
-                (Some((metric, x)), _) => {
-                    let by = &self.table.experiment.x;
-                    format!("; fitted from the baseline's {metric} at {by} = {x}")
-                }
-                (None, Some(cells)) => format!("; derived from {cells}"),
-                (None, None) => String::new(),
-            };
+            let fitted = BaseCell::words(c.fitted_from.as_slice());
+            let fitted = fitted.map(|cell| format!("; fitted from the {cell}"));
+            let derived = BaseCell::words(&c.derived_from);
+            let derived = derived.map(|cells| format!("; derived from the {cells}"));
+            let from = [fitted, derived].into_iter().flatten().collect::<String>();
             let first = format!("  {} = {} {}: ", c.name, c.value, c.unit);
             out.push_str(&wrap(&first, "      ", &format!("{}{from}", c.source)));
         }

@@ -40,6 +40,21 @@ fn nothing_simulated_meets_no_bound() {
 }
 
 #[test]
+fn a_bound_without_cells_is_missed() {
+    let mut table = table();
+    table.cells.retain(|c| c.metric != "busy_pct");
+    let missed: Vec<Check> = judge(&table, &perfect()).into_iter().filter(|c| !c.ok).collect();
+    let lines: Vec<String> = missed.iter().map(Check::line).collect();
+    assert_eq!(
+        lines,
+        [
+            "MISSED busy baseline: no such cell; at most 5 points",
+            "MISSED busy patched: no such cell; at most 3 points"
+        ]
+    );
+}
+
+#[test]
 fn each_bound_has_its_edge() {
     let new = |f: f64| move |c: &mut Simulated| c.new = seeds(c.new.0[1] * f);
     let base = |f: f64| move |c: &mut Simulated| c.base = seeds(c.base.0[1] * f);
@@ -166,6 +181,8 @@ fn roles_follow_the_constants() {
 fn tables_fit_and_say_what_is_what() {
     let mut spoilt = perfect();
     spoil(&mut spoilt, "idle", "8", |c| c.base = seeds(204_252.0));
+    spoil(&mut spoilt, "time", "1", |c| c.base = seeds(7.49));
+    spoil(&mut spoilt, "busy_pct", "2", |c| c.base = seeds(83.0));
     spoilt.retain(|c| c.metric != "find_pct");
     let mut report = report(spoilt);
     report.constants.extend(constants(&MachineFile::find("e5-2630v4").unwrap()));
@@ -174,28 +191,42 @@ fn tables_fit_and_say_what_is_what() {
         cells: null(&report.cells),
         alive: Some("no cell moves: 12 pulls in the scenario of its own".to_owned()),
     });
+    let mut large = report.cells.clone();
+    large.iter_mut().for_each(|c| c.base = seeds(c.base.mean().unwrap() * 777.0));
+    large.iter_mut().for_each(|c| c.new = seeds(c.new.mean().unwrap() * 77.0));
+    let name = "line_llc_ns +20 %".to_owned();
+    report.variants.push(Variant { name, cells: large, alive: None });
     let text = report.text();
     for line in text.lines() {
         assert!(line.chars().count() <= text::WIDTH, "{line}");
         assert_eq!(line, line.trim_end());
     }
+    // However wide the columns are.
+    let flat: Vec<String> =
+        text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let flat = flat.join("\n");
     for wanted in [
         "steal-hackbench: hackbench with and without task stealing",
         "4000 of 100000 loops",
-        "  fitted (baseline)",
-        "  predicted*\n",
+        "fitted (baseline)",
+        "predicted*",
         "find_pct: not modelled",
         "assumed: sockets and messages of 100 bytes",
         "slice, ms, never judged",
         "x 1.42",
+        "1 8.084 7.490 ±1.0 -7.3 % 5.938 5.938 ±1.0 +0.0 % predicted*",
+        "no avg_idle gate at all, +0.0 +0.0 +0.0 +0.0 +0.0 +26.1 +20.9 +15.8 +12.3 +7.6",
+        "1 36.1 26.1 -10.0 ± 9.0 outside 0.0 1.0",
+        "-2.3 ±1.0",
+        "no avg_idle gate at all, 0.0 0.0 0.0 0.0 0.0 8 of 20",
         "MISSED sched = idle + wake baseline: 1: -0.00 %",
-        "smt_permille = 830 permille: derived; derived from base time at 1 to 4 groups",
-        "message_ns = 1907.5 ns: fitted; fitted from the baseline's time at groups = 8",
+        "smt_permille = 830 permille: derived; derived from the baseline's time at 1, busy_pct at 1",
+        "message_ns = 1907.5 ns: fitted; fitted from the baseline's time at 8",
         "null: patched = baseline",
         "no avg_idle gate at all,",
         "no cell moves",
     ] {
-        assert!(text.contains(wanted), "{wanted}\n{text}");
+        assert!(flat.contains(wanted), "{wanted}\n{text}");
     }
     let short = report.short_text();
     assert!(short.contains("█") && short.contains("8.084") && !short.contains("MISSED"));
@@ -218,6 +249,7 @@ fn the_document_has_the_documented_keys() {
         ("machine", serde_json::json!("e5-2630v4")),
         ("x", "1".into()),
         ("base", 8.084.into()),
+        ("new", 5.938.into()),
         ("gain_pct", 36.14.into()),
         ("judged", 1.into()),
         ("load", "low".into()),
@@ -234,15 +266,16 @@ fn the_document_has_the_documented_keys() {
     assert_eq!(of("time", "8")["role"], "fitted");
     let note = of("busy_pct", "1")["note"].clone();
     assert_eq!(note, "its baseline helped to derive smt_permille");
+    assert_eq!(of("wake", "1")["note"], serde_json::Value::Null);
     let find = of("find_pct", "1");
     assert_eq!(
         (find["role"].as_str(), &find["simulated_base"]),
         (Some("not modelled"), &().into())
     );
     assert!(find["note"].as_str().unwrap().contains("no figure"));
-    assert_eq!(json["constants"][0]["fitted_from"], "baseline's time at groups = 8");
+    assert_eq!(json["constants"][0]["fitted_from"], "baseline's time at 8");
     assert_eq!(json["constants"][0]["derived_from"], serde_json::Value::Null);
-    assert_eq!(json["constants"][1]["derived_from"], "base time at 1 to 4 groups");
+    assert_eq!(json["constants"][1]["derived_from"], "baseline's time at 1, busy_pct at 1");
     assert_eq!(json["summary"]["ok"], true);
     assert_eq!(json["summary"]["scores"][0]["bounds_met"], BOUNDS);
     assert_eq!(json["summary"]["checks"].as_array().unwrap().len(), BOUNDS);
