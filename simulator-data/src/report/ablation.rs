@@ -2,7 +2,7 @@
 //! The table again with one part of the model off, or one constant changed: what each is worth.
 
 use super::judge::judge;
-use super::text::{grid, wrap};
+use super::text::{grid, signed, wrap};
 use super::{pairs, Pair, Report, Simulated};
 
 /// One part off or one constant changed.
@@ -110,8 +110,8 @@ impl Report {
 /// A change in at most 5 columns, so that ten stand in a line: from a hundredfold on, a factor.
 fn short(change: f64) -> String {
     match change.abs() {
-        small if small < 99.95 => format!("{change:+.1}"),
-        large if large < 9999.5 => format!("{change:+.0}"),
+        small if small < 99.95 => signed(change, 1),
+        large if large < 9999.5 => signed(change, 0),
         _ => format!("x {:.0}", change / 100.0 + 1.0),
     }
 }

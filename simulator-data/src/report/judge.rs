@@ -16,6 +16,7 @@
 
 use serde::Serialize;
 
+use super::text::signed;
 use super::{pairs, Pair, Simulated};
 use crate::published::{Load, Table};
 
@@ -198,7 +199,7 @@ fn time(cells: &[&Pair], side: Side, load: Load, pct: f64) -> Check {
     each(
         format!("time {} {}", side.word(), load.word()),
         at(cells, error),
-        |e| format!("{e:+.1} %"),
+        |e| format!("{} %", signed(e, 1)),
         |e| e.abs() <= pct + HAIR,
         &format!("at most {pct} %"),
     )
@@ -252,7 +253,7 @@ fn busy(cells: &[&Pair], side: Side, points: f64) -> Check {
     each(
         format!("busy {}", side.word()),
         at(cells, error),
-        |e| format!("{e:+.2}"),
+        |e| signed(e, 2),
         |e| e.abs() <= points + HAIR,
         &format!("at most {points} points"),
     )
@@ -312,7 +313,7 @@ fn sum(table: &Table, simulated: &[Simulated], side: Side) -> Check {
     each(
         format!("sched = idle + wake {}", side.word()),
         table.points().into_iter().map(|x| (x.to_owned(), error(x))).collect(),
-        |e| format!("{e:+.2} %"),
+        |e| format!("{} %", signed(e, 2)),
         |e| e.abs() <= SUM_PCT + HAIR,
         &format!("within {SUM_PCT} %"),
     )

@@ -2,7 +2,7 @@
 //! A report as tables of at most 100 columns: published beside simulated, the error of each cell.
 
 use super::judge::{factor, judge, speedup_bound, speedup_within};
-use super::text::{bar, grid, number, wrap};
+use super::text::{bar, grid, number, signed, wrap};
 use super::{null, pairs, plus_one_percent, Pair, Report, Role, Score, Simulated};
 use crate::figure::{Printed, Seeds};
 use crate::reader::BaseCell;
@@ -132,7 +132,7 @@ impl Report {
                 pair.cell.x.clone(),
                 shown(pair.cell.gain_pct),
                 shown(pair.gain_pct()),
-                gap.map_or("-".to_owned(), |g| format!("{g:+.1}")),
+                gap.map_or("-".to_owned(), |g| signed(g, 1)),
                 speedup_bound(pair).map_or("-".to_owned(), |b| format!("± {b:.1}")),
                 if speedup_within(pair) { "within" } else { "outside" }.to_owned(),
                 of(&null, pair),
@@ -161,7 +161,8 @@ impl Report {
                         let value = number(o, printed.decimals);
                         let sd = seeds.and_then(|s| s[i].sd_pct());
                         let sd = sd.map_or(String::new(), |sd| format!(" ±{sd:.1}"));
-                        format!("{value:>6} {} {:+.1}{sd}", bar(o, BAR), o - printed.value)
+                        let gap = signed(o - printed.value, 1);
+                        format!("{value:>6} {} {gap}{sd}", bar(o, BAR))
                     }
                     None => "not modelled".to_owned(),
                 };
@@ -242,8 +243,10 @@ fn simulated(printed: &Printed, mean: Option<f64>, seeds: Option<&Seeds>) -> Str
 fn error(pair: &Pair, printed: &Printed, ours: Option<f64>) -> String {
     match ours {
         None => "-".to_owned(),
-        Some(o) if pair.cell.primary => format!("{:+.1} %", 100.0 * (o / printed.value - 1.0)),
-        Some(o) if pair.cell.unit == "%" => format!("{:+.2}", o - printed.value),
+        Some(o) if pair.cell.primary => {
+            format!("{} %", signed(100.0 * (o / printed.value - 1.0), 1))
+        }
+        Some(o) if pair.cell.unit == "%" => signed(o - printed.value, 2),
         Some(o) => format!("x {:.2}", factor(printed.value, o)),
     }
 }

@@ -161,6 +161,17 @@ fn models_that_know_nothing_are_clearly_worse() {
 }
 
 #[test]
+fn derived_costs_name_cells_that_are_there() {
+    let table = table();
+    for name in crate::files::MACHINES.names() {
+        let machine = MachineFile::find(name).unwrap();
+        for cell in constants(&machine).iter().flat_map(|c| &c.derived_from) {
+            assert!(table.cell(&cell.metric, &cell.x).is_some(), "{name}: {cell:?}");
+        }
+    }
+}
+
+#[test]
 fn roles_follow_the_constants() {
     let mut cells = perfect();
     cells.retain(|c| c.metric != "find_pct");
@@ -219,7 +230,7 @@ fn tables_fit_and_say_what_is_what() {
         "1 36.1 26.1 -10.0 ± 9.0 outside 0.0 1.0",
         "-2.3 ±1.0",
         "no avg_idle gate at all, 0.0 0.0 0.0 0.0 0.0 8 of 20",
-        "MISSED sched = idle + wake baseline: 1: -0.00 %",
+        "MISSED sched = idle + wake baseline: 1: +0.00 %",
         "smt_permille = 830 permille: derived; derived from the baseline's time at 1, busy_pct at 1",
         "message_ns = 1907.5 ns: fitted; fitted from the baseline's time at 8",
         "null: patched = baseline",

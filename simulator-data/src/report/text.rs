@@ -86,6 +86,15 @@ pub fn number(value: f64, decimals: usize) -> String {
     format!("{sign}{out}")
 }
 
+/// With its sign and so many decimals; what rounds to nothing is +0.
+pub fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    match text.contains(|c: char| ('1'..='9').contains(&c)) || !value.is_finite() {
+        true => text,
+        false => text.replace('-', "+"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +124,13 @@ mod tests {
         assert_eq!(bar(28.125, 4), "█▏··");
         assert_eq!(bar(150.0, 2), "██");
         assert_eq!(bar(f64::NAN, 2), "··");
+    }
+
+    #[test]
+    fn nothing_has_no_minus() {
+        let all = [(-0.04, 1), (-0.05001, 1), (0.0, 2), (-10.0, 0), (f64::NEG_INFINITY, 1)];
+        let shown: Vec<String> = all.iter().map(|(v, d)| signed(*v, *d)).collect();
+        assert_eq!(shown, ["+0.0", "-0.1", "+0.00", "-10", "-inf"]);
     }
 
     #[test]
