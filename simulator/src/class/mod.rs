@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Scheduling classes.
+
+pub(crate) mod cfs420;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Idle: which state a CPU rests in, and what waking it takes.
+
+use super::task::Act;
+use super::Sim;
+use crate::engine::{Time, NEVER};
+
+/// The stay to expect: the middle of the last eight, as the menu governor looks for a typical one.
+fn expected(stays: &[u32; 8]) -> u64 {
+    let mut sorted = *stays;
+    sorted.sort_unstable();
+    u64::from(sorted[3])
+}
+
+impl Sim {
+    /// The switch to the idle task is over: rest, unless work has come meanwhile.
+    pub(super) fn enter_idle(&mut self, cpu: u32) {
+        let now = self.now;
+        let expect = expected(&self.cpus[cpu as usize].stays);
+        let k = &self.costs;
+        let states = [
+            (k.c6_exit_ns, k.c6_target_ns),
+            (k.c1e_exit_ns, k.c1e_target_ns),
+            (k.c1_exit_ns, k.c1_target_ns),
+        ];
+        let state = states.iter().find(|s| expect >= s.0.max(s.1));
+        let exit_ns = state.map_or(0, |s| s.0);
+        let stop_tick = expect > self.tick_ns;
+        let c = &mut self.cpus[cpu as usize];
+        if c.rq.nr > 0 {
+            c.act = Act::LeaveIdle;
+            self.post(cpu, now);
+            return;
+        }
+        c.act = Act::Rest;
+        c.resting = true;
+        c.exit_ns = exit_ns;
+        c.tick_stopped = stop_tick;
+        self.post(cpu, NEVER);
+        if stop_tick {
+            self.ticks.set(cpu as usize, NEVER);
+        }
+    }
+
+    /// Work has come to a CPU at `at`. One that rests notices through the line that it watches.
+    pub(crate) fn kick(&mut self, cpu: u32, at: Time) {
+        let ipi = if self.sched.parts.ipi_cost { self.costs.ipi_ns } else { 0 };
+        let c = &mut self.cpus[cpu as usize];
+        if c.act != Act::Rest {
+            return;
+        }
+        let exit = if self.sched.parts.idle_states { c.exit_ns } else { 0 };
+        c.act = Act::LeaveIdle;
+        c.resting = false;
+        let restart_tick = std::mem::take(&mut c.tick_stopped);
+        self.post(cpu, at + ipi + exit);
+        if restart_tick {
+            self.ticks.set(cpu as usize, (self.now / self.tick_ns + 1) * self.tick_ns);
+        }
+    }
+
+    /// A stay in idle is over: remember how long it was.
+    pub(super) fn note_stay(&mut self, cpu: u32, at: Time) {
+        let c = &mut self.cpus[cpu as usize];
+        let stay = at - c.idle_since;
+        c.counters.idle_ns += stay;
+        c.stays[c.stay] = stay.min(u64::from(u32::MAX)) as u32;
+        c.stay = (c.stay + 1) % c.stays.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_long_stay_is_not_typical() {
+        assert_eq!(expected(&[40, 50, 60, 45, 55, 9000, 52, 48]), 50);
+    }
+}

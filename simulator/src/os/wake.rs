@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! try_to_wake_up(): first a CPU is chosen, then its lock is taken and the task put there. Between
+//! the two others act: several wakers may choose one idle CPU, as in the kernel.
+
+use super::task::{Act, State};
+use super::{RqLine, Sim};
+
+impl Sim {
+    /// Choose a CPU for the next task to be woken.
+    pub(super) fn wake_select(&mut self, cpu: u32) {
+        let Some(&task) = self.cpus[cpu as usize].wakes.last() else {
+            self.cpus[cpu as usize].act = Act::Run;
+            return self.run_task(cpu);
+        };
+        let t = &self.tasks[task as usize];
+        if t.on_rq {
+            return self.wake_in_place(cpu, task);
+        }
+        if t.off_cpu_at > self.now {
+            let at = t.off_cpu_at;
+            return self.post(cpu, at);
+        }
+        self.tasks[task as usize].state = State::Waking;
+        self.work(self.costs.wake_local_ns / 2);
+        let target = self.select_task_rq(task, cpu);
+        self.cpus[cpu as usize].act = Act::Enqueue { task, target };
+        self.post(cpu, self.clock);
+    }
+
+    /// It has not left its queue yet: schedule() will find it runnable (ttwu_remote()).
+    fn wake_in_place(&mut self, cpu: u32, task: u32) {
+        let home = self.tasks[task as usize].cpu;
+        if self.cpus[home as usize].lock_until > self.now && home != cpu {
+            return self.post(cpu, self.cpus[home as usize].lock_until);
+        }
+        self.charge_store(Sim::rq_line(home, RqLine::Lock));
+        self.tasks[task as usize].state = State::Runnable;
+        self.work(self.costs.wake_local_ns / 2);
+        self.hold_rq(home, self.now, self.clock);
+        self.woken(cpu);
+    }
+
+    /// Put the task into the queue that was chosen.
+    pub(super) fn wake_enqueue(&mut self, cpu: u32, task: u32, target: u32) {
+        let until = self.cpus[target as usize].lock_until;
+        if until > self.now {
+            return self.post(cpu, until);
+        }
+        self.charge_store(Sim::rq_line(target, RqLine::Lock));
+        self.charge_store(Sim::rq_line(target, RqLine::Curr));
+        self.charge_store(Sim::rq_line(target, RqLine::Load));
+        self.work(self.costs.wake_local_ns / 2);
+        if target != cpu {
+            self.work(self.costs.wake_remote_ns);
+        }
+        self.activate(task, target);
+        self.hold_rq(target, self.now, self.clock);
+        self.kick(target, self.clock);
+        self.woken(cpu);
+    }
+
+    /// One task is woken; the next one, or on.
+    fn woken(&mut self, cpu: u32) {
+        let clock = self.clock;
+        let c = &mut self.cpus[cpu as usize];
+        c.counters.wake += 1;
+        c.wakes.pop();
+        c.act = if c.wakes.is_empty() { Act::Run } else { Act::Select };
+        self.post(cpu, clock);
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Which scheduler, with which features: `cfs-4.20+STEAL+NO_SIS_CORE`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Parts of the model, each of which can be left out to see what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Newly idle CPUs balance.
+    pub newidle: bool,
+    /// They do not if they are idle for less than a migration costs.
+    pub avg_idle_gate: bool,
+    /// Ticks balance.
+    pub periodic: bool,
+    /// An idle CPU balances for those whose tick is stopped.
+    pub nohz: bool,
+    /// A wakee may be pulled to its waker's CPU.
+    pub wake_affine: bool,
+    /// Not if waker and wakee have many partners.
+    pub wake_wide: bool,
+    /// The CPU that a task used before its last one is tried.
+    pub recent_used_cpu: bool,
+    /// Socket lines and locks cost and wait.
+    pub socket_contention: bool,
+    /// Leaving idle takes time.
+    pub idle_states: bool,
+    /// Reaching an idle CPU takes time.
+    pub ipi_cost: bool,
+}
+
+/// A defect to plant: a table that cannot tell it from the model shows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// Newly idle CPUs always find a task if one waits anywhere, at no cost.
+    NewidleAlways,
+    /// Wake-ups do not look for an idle CPU.
+    NoIdleSearch,
+    /// Stealing has the gate of newidle balancing.
+    StealGated,
+}
+
+impl Parts {
+    /// Leave out the part of that name, spelled as the field; false if there is none.
+    pub fn leave_out(&mut self, name: &str) -> bool {
+        let part = match name {
+            "newidle" => &mut self.newidle,
+            "avg_idle_gate" => &mut self.avg_idle_gate,
+            "periodic" => &mut self.periodic,
+            "nohz" => &mut self.nohz,
+            "wake_affine" => &mut self.wake_affine,
+            "wake_wide" => &mut self.wake_wide,
+            "recent_used_cpu" => &mut self.recent_used_cpu,
+            "socket_contention" => &mut self.socket_contention,
+            "idle_states" => &mut self.idle_states,
+            "ipi_cost" => &mut self.ipi_cost,
+            _ => return false,
+        };
+        *part = false;
+        true
+    }
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Parts {
+            newidle: true,
+            avg_idle_gate: true,
+            periodic: true,
+            nohz: true,
+            wake_affine: true,
+            wake_wide: true,
+            recent_used_cpu: true,
+            socket_contention: true,
+            idle_states: true,
+            ipi_cost: true,
+        }
+    }
+}
+
+/// policy/base.h.
+pub(crate) const STEAL: u32 = 1 << 0;
+pub(crate) const SIS_LIMIT: u32 = 1 << 3;
+pub(crate) const SIS_ROTATE: u32 = 1 << 4;
+pub(crate) const SIS_CORE: u32 = 1 << 5;
+pub(crate) const SIS_PROP: u32 = 1 << 6;
+
+const FEATURES: [(&str, u32); 5] = [
+    ("STEAL", STEAL),
+    ("SIS_LIMIT", SIS_LIMIT),
+    ("SIS_ROTATE", SIS_ROTATE),
+    ("SIS_CORE", SIS_CORE),
+    ("SIS_PROP", SIS_PROP),
+];
+
+const CLASSES: [&str; 1] = ["cfs-4.20"];
+
+/// A scheduler and its settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sched {
+    pub(crate) features: u32,
+    /// Parts of the model that are on.
+    pub parts: Parts,
+    /// The planted defect, if any.
+    pub mutant: Option<Mutant>,
+    /// ns; avg_idle below which a newly idle CPU does not balance.
+    pub migration_cost_ns: u64,
+    text: String,
+}
+
+/// A word that means nothing here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    what: &'static str,
+    word: String,
+    nearest: String,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: no such {}; did you mean {}?", self.word, self.what, self.nearest)
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// Insertions, deletions and replacements between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn unknown(what: &'static str, word: &str, known: &[&str]) -> Unknown {
+    let nearest = known.iter().min_by_key(|k| distance(word, k)).copied().unwrap_or_default();
+    Unknown { what, word: word.to_owned(), nearest: nearest.to_owned() }
+}
+
+impl Sched {
+    /// A class and features, joined by `+`; `NO_` before a feature takes it away.
+    pub fn parse(text: &str) -> Result<Self, Unknown> {
+        let mut words = text.split('+');
+        let class = words.next().unwrap_or_default();
+        if !CLASSES.contains(&class) {
+            return Err(unknown("scheduler", class, &CLASSES));
+        }
+        let mut features = SIS_CORE | SIS_PROP;
+        for word in words {
+            let (name, on) = match word.strip_prefix("NO_") {
+                Some(name) => (name, false),
+                None => (word, true),
+            };
+            let Some((_, bit)) = FEATURES.iter().find(|f| f.0 == name) else {
+                return Err(unknown("feature", name, &FEATURES.map(|f| f.0)));
+            };
+            features = if on { features | bit } else { features & !bit };
+        }
+        let parts = Parts::default();
+        Ok(Sched {
+            features,
+            parts,
+            mutant: None,
+            migration_cost_ns: 500_000,
+            text: text.to_owned(),
+        })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// None of the mails' features is on.
+    pub(crate) fn is_baseline(&self) -> bool {
+        self.features & (STEAL | SIS_LIMIT | SIS_ROTATE) == 0
+    }
+
+    pub(crate) fn has(&self, feature: u32) -> bool {
+        self.features & feature != 0
+    }
+}
+
+impl FromStr for Sched {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        Sched::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn features_are_added_and_taken_away() {
+        assert_eq!(Sched::parse("cfs-4.20").unwrap().features, SIS_CORE | SIS_PROP);
+        let s = Sched::parse("cfs-4.20+STEAL+NO_SIS_CORE").unwrap();
+        assert_eq!(s.features, STEAL | SIS_PROP);
+    }
+
+    #[test]
+    fn unknown_words_name_the_nearest() {
+        let say = |text| Sched::parse(text).unwrap_err().to_string();
+        assert_eq!(say("cfs-4.02"), "cfs-4.02: no such scheduler; did you mean cfs-4.20?");
+        assert_eq!(say("cfs-4.20+STEEL"), "STEEL: no such feature; did you mean STEAL?");
+        assert_eq!(say("cfs-4.20+NO_SIS_COR"), "SIS_COR: no such feature; did you mean SIS_CORE?");
+        assert_eq!(say("cfs-4.20+"), ": no such feature; did you mean STEAL?");
+    }
+}
