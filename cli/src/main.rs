@@ -4,7 +4,10 @@
 mod data;
 mod demo;
 mod lab;
+mod model;
+mod reproduce;
 mod scx;
+mod sim;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +28,7 @@ Examples:
   ballast demo                          three schedulers in a virtual machine, in three minutes
   ballast lab run                       the same with ten seeds and a verdict
   ballast lab run --bench pipe+pinned=1 --sched null,ballast
+  ballast reproduce steal-hackbench     a published table, simulated
   ballast machine show e5-2630v4        a machine's CPUs and what things cost there
   ballast scx --help                    the scheduler for this machine
 
@@ -42,6 +46,12 @@ enum Commands {
         #[command(subcommand)]
         command: LabCommands,
     },
+    /// Simulates what a published table measured, and compares
+    #[command(arg_required_else_help = true)]
+    Reproduce(reproduce::Args),
+    /// Simulates one workload; prices operations
+    #[command(subcommand, arg_required_else_help = true, after_help = sim::EXAMPLES)]
+    Sim(sim::Sim),
     /// Lists and shows the machines that can be simulated
     #[command(subcommand, arg_required_else_help = true, after_help = data::MACHINE_EXAMPLES)]
     Machine(data::Machine),
@@ -68,6 +78,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Commands::Lab { command: LabCommands::Run(args) } => lab::main(&args),
+        Commands::Reproduce(args) => reproduce::main(&args),
+        Commands::Sim(command) => sim::main(&command),
         Commands::Machine(command) => data::machine(&command),
         Commands::Workload(command) => data::workload(&command),
         Commands::Scx(args) => scx::main(&args),

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The simulator from outside: a published table at a small size, same seed same bytes, bad words.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn ballast(words: &str) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_ballast"));
+    program.args(words.split_whitespace()).output().unwrap()
+}
+
+fn refused(words: &str, part: &str) {
+    let output = ballast(words);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+    assert!(output.stdout.is_empty(), "{words}");
+    assert_eq!(said.lines().count(), 1, "{words}: {said}");
+    assert!(said.starts_with("ballast: ") && said.contains(part), "{words}: {said}");
+}
+
+fn document(words: &str) -> Value {
+    let output = ballast(&format!("{words} --json -"));
+    assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The document without what the host's clock said.
+fn bytes(mut document: Value) -> String {
+    for run in document["runs"].as_array_mut().unwrap() {
+        assert!(run.as_object_mut().unwrap().remove("host_ns").is_some());
+    }
+    document.to_string()
+}
+
+const RUN: &str = "sim run --machine e5-2630v4 --message-ns 1500 --sched cfs-4.20,cfs-4.20+STEAL \
+    --workload hackbench+transport=socket+groups=2+loops=100";
+
+/// Stealing is what the table is about, and the status says what the checks say.
+#[test]
+fn a_small_table_has_every_cell_and_a_status() {
+    let words = "reproduce steal-hackbench --loops 40 --seeds 1 --check --json -";
+    let output = ballast(words);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ok = document["summary"]["ok"].as_bool().unwrap();
+    assert_eq!(output.status.code(), Some(i32::from(!ok)));
+    let cells = document["cells"].as_array().unwrap();
+    assert!(!cells.is_empty());
+    for cell in cells {
+        assert!(cell["simulated_base"].is_number() && cell["simulated_new"].is_number(), "{cell}");
+        let fitted = cell["metric"] == "time" && cell["x"] == "8";
+        assert_eq!(cell["role"] == "fitted", fitted, "{cell}");
+        if cell["metric"] == "steal" {
+            assert_eq!(cell["simulated_base"], 0.0, "{cell}");
+            assert!(cell["simulated_new"].as_f64().unwrap() > 0.0, "{cell}");
+        }
+        if cell["metric"] == "time" {
+            assert!(cell["simulated_gain_pct"].as_f64().unwrap() > 0.0, "{cell}");
+        }
+    }
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
+    let again = ballast(words);
+    assert_eq!(again.stdout, output.stdout, "whatever the threads do");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let one = document(RUN);
+    let (base, new) = (&one["runs"][0], &one["runs"][1]);
+    assert!(base["counters"]["steal"] == 0 && new["counters"]["steal"].as_u64() > Some(0));
+    assert_ne!(base["digest"], new["digest"]);
+    let other = document(&format!("{RUN} --seed 2"));
+    assert_ne!(one["runs"][0]["digest"], other["runs"][0]["digest"]);
+    assert_eq!(one["inputs_digest"], other["inputs_digest"]);
+    assert_eq!(bytes(one), bytes(document(RUN)));
+}
+
+#[test]
+fn one_scheduler_stands_at_the_top() {
+    let alone = document(&RUN.replace("cfs-4.20,", ""));
+    assert_eq!(alone["sched"], "cfs-4.20+STEAL");
+    assert_eq!(alone["features"], serde_json::json!(["STEAL"]));
+    assert!(alone.get("runs").is_none());
+}
+
+#[test]
+fn operations_are_priced() {
+    let priced = document("sim costs --machine e5-2630v4-2s");
+    let names: Vec<&str> =
+        priced["results"].as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["scan of an empty mask", "steal", "newidle pass"]);
+}
+
+#[test]
+fn bad_words_get_one_line_and_status_2() {
+    refused("reproduce steal-hackbecnh", "`steal-hackbench`");
+    refused("reproduce steal-hackbench --chekc", "--check");
+    refused("reproduce steal-hackbench --seeds 0", "0");
+    refused("reproduce steal-hackbench --json /no/such/folder/x.json", "--json");
+    refused(&RUN.replace("e5-2630v4", "e5-2630"), "`e5-2630v4`");
+    refused(&RUN.replace("transport", "transprot"), "transport");
+    refused(&RUN.replace("groups", "gruops"), "`groups`");
+    refused(&RUN.replace("cfs-4.20,", "cfs-4.2,"), "cfs-4.20");
+    refused(&RUN.replace("+STEAL", "+STAEL"), "STEAL");
+    refused(&RUN.replace("--workload", "--wrokload"), "--workload");
+    refused("sim costs --machine e5-2630", "`e5-2630v4`");
+}
