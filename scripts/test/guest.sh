@@ -23,14 +23,14 @@ else
 	echo "replay ${replay[*]@Q}"
 fi
 
-# Without the rebase, tasks that move gain or lose by it, and the counter shows it.
-replay=("$programs/ballast" lab run --fresh --parallel --check --cpus 2 --runs 1
-	--sched "ballast,ballast+NO_REBASE" --bench hackbench)
+# Without the rebase, tasks that move gain or lose by it, and the counter shows it. (With it the
+# counter stays 0: each bound of a ballast column asks for that.)
+replay=("$programs/ballast" lab run --fresh --instructions --check --runs 1
+	--sched "ballast+NO_REBASE" --bench hackbench)
 output=$("${replay[@]}" 2>&1)
-if grep -q '^ok hackbench ballast [^:]*: 0 rebase violations' <<<"$output" &&
-	grep -q '^MISSED hackbench ballast+NO_REBASE [^:]*: [1-9][0-9]* rebase violations' <<<"$output"; then
+if grep -q '^MISSED hackbench ballast+NO_REBASE [^:]*: [1-9][0-9]* rebase violations' <<<"$output"; then
 	echo 'ok guest: rebase violations are counted'
 else
-	echo "FAILED guest: rebase violations are counted: $(grep -m 1 -i violations <<<"$output")"
+	echo "FAILED guest: rebase violations are counted: $(grep -E '^(ok|MISSED) ' <<<"$output" | tr '\n' '|')"
 	echo "replay ${replay[*]@Q}"
 fi
