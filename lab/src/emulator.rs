@@ -80,7 +80,7 @@ pub struct Guest<'a> {
 
 impl Guest<'_> {
     /// The timer, in the one mode in which measuring it is dear.
-    fn timer_to_tell(&self) -> Option<Timer> {
+    pub fn timer_to_tell(&self) -> Option<Timer> {
         self.timer.filter(|_| self.mode == Mode::Instructions)
     }
 }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use scx_ballast::settings::nearest;
+
 /// Parts of the model, each of which can be left out to see what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
@@ -124,25 +126,9 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Insertions, deletions and replacements between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 fn unknown(what: &'static str, word: &str, known: &[&str]) -> Unknown {
-    let nearest = known.iter().min_by_key(|k| distance(word, k)).copied().unwrap_or_default();
-    Unknown { what, word: word.to_owned(), nearest: nearest.to_owned() }
+    let nearest = nearest(word, known.iter().copied()).to_owned();
+    Unknown { what, word: word.to_owned(), nearest }
 }
 
 impl Sched {

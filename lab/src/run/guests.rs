@@ -118,7 +118,7 @@ impl<'a> Guests<'a> {
             emulator: &self.emulator,
             emulator_words: emulator::command_line(guest).into_iter().map(by_digest).collect(),
             guest_words: emulator::kernel_command_line(guest.seed),
-            timer: guest.timer.filter(|_| unit.mode == Mode::Instructions),
+            timer: guest.timer_to_tell(),
             mode: unit.mode,
             topology: unit.topology,
             image: &guest.image.digest,
