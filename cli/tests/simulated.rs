@@ -93,6 +93,35 @@ fn operations_are_priced() {
     assert_eq!(names, ["scan of an empty mask", "steal", "newidle pass"]);
 }
 
+/// A row a scheduler, and what the rates are made of. How fast it is depends on the host.
+#[test]
+fn speed_is_measured_per_scheduler() {
+    let words = "sim bench --runs 2 --workload hackbench+transport=socket+groups=2+loops=20";
+    let output = ballast(&format!("{words} --json -"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = measured["results"].as_array().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("best of 2 runs") && text.lines().all(|l| l.chars().count() <= 100));
+    for (row, sched) in results.iter().zip(["cfs-4.20", "cfs-4.20+STEAL"]) {
+        let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"));
+        assert_eq!(row["sched"], sched);
+        assert_eq!(row["machine"], "e5-2630v4");
+        assert_eq!([number("cpus"), number("tasks")], [20.0, 80.0]);
+        // 2 groups of 20 x 20 x 20 messages, each sent and received.
+        assert_eq!(number("operations"), 32_000.0);
+        let seconds = number("host_ns") / 1e9;
+        assert!((number("operations_per_s") * seconds - 32_000.0).abs() < 1.0, "{row}");
+        assert!((number("switches_per_s") * seconds - number("switches")).abs() < 1.0, "{row}");
+        let times: Vec<u64> =
+            row["all_host_ns"].as_array().unwrap().iter().map(|t| t.as_u64().unwrap()).collect();
+        assert_eq!(times.len(), 2);
+        assert_eq!(times.iter().min(), row["host_ns"].as_u64().as_ref(), "the best counts");
+        assert!(text.lines().any(|l| l.split_whitespace().next() == Some(sched)), "{text}");
+    }
+    assert_eq!(results.len(), 2);
+}
+
 #[test]
 fn bad_words_get_one_line_and_status_2() {
     refused("reproduce steal-hackbecnh", "`steal-hackbench`");
@@ -106,4 +135,8 @@ fn bad_words_get_one_line_and_status_2() {
     refused(&RUN.replace("+STEAL", "+STAEL"), "STEAL");
     refused(&RUN.replace("--workload", "--wrokload"), "--workload");
     refused("sim costs --machine e5-2630", "`e5-2630v4`");
+    refused("sim bench --machine e5-2630", "`e5-2630v4`");
+    refused("sim bench --sched cfs-4.2", "cfs-4.20");
+    refused("sim bench --runs 0", "0");
+    refused("sim bench --json /no/such/folder/x.json", "--json");
 }

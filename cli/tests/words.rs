@@ -64,6 +64,7 @@ fn help_has_examples_and_the_version_its_commit() {
         "sim --help",
         "sim run --help",
         "sim costs --help",
+        "sim bench --help",
         "machine --help",
         "machine list --help",
         "machine show --help",

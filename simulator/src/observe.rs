@@ -8,6 +8,8 @@ pub struct Counters {
     pub sched: u64,
     /// It left the CPU idle.
     pub idle: u64,
+    /// It changed the task that runs; to and from idle count.
+    pub switches: u64,
     /// Wake-ups by this CPU.
     pub wake: u64,
     /// A task was taken from an overloaded CPU.
@@ -37,7 +39,7 @@ macro_rules! each {
 impl Counters {
     /// Field by field.
     pub fn zip(self, other: Counters, op: impl Fn(u64, u64) -> u64) -> Counters {
-        each!(self, other, op, sched idle wake steal steal_fail newidle balanced nohz preempted
+        each!(self, other, op, sched idle switches wake steal steal_fail newidle balanced nohz preempted
             idle_ns find_ns)
     }
 }

@@ -88,6 +88,7 @@ impl Sim {
             self.core_may_be_idle(cpu);
         }
         if prev != next {
+            self.cpus[cpu as usize].counters.switches += 1;
             self.work(self.costs.switch_ns - self.costs.switch_ns / PICK_PARTS);
         }
         if prev != NONE && prev != next {

@@ -110,6 +110,24 @@ fn sched_is_idle_and_wake_and_preempted() {
     });
 }
 
+/// A switch is a change of the running task, the idle task included: schedule() that keeps the
+/// task, or leaves the CPU idle again, is none.
+#[test]
+fn a_switch_is_a_change_of_the_running_task() {
+    runs(|s| {
+        let mut running: Vec<u32> = s.cpus.iter().map(|c| c.curr).collect();
+        let mut changes = vec![0; running.len()];
+        while s.run_event() {
+            for (cpu, c) in s.cpus.iter().enumerate() {
+                changes[cpu] += u64::from(c.curr != running[cpu]);
+                running[cpu] = c.curr;
+            }
+        }
+        let counted: Vec<u64> = s.cpus.iter().map(|c| c.counters.switches).collect();
+        assert_eq!(counted, changes);
+    });
+}
+
 /// All messages arrive, whatever the scheduler does.
 #[test]
 fn all_messages_arrive() {
