@@ -65,19 +65,35 @@ impl Ledger {
     }
 
     /// Write a line, atomically or not: the transfer is what costs.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store(&mut self, t: &Topology, line: u32, cpu: u32) -> u64 {
-        let line = line as usize;
+        let l = &self.lines[line as usize];
+        if l.owner == cpu && l.reader == cpu {
+            // It wrote the line last, and nobody has read it since.
+            return 0;
+        }
+        self.take_over(t, line as usize, cpu)
+    }
+
+    /// From its owner or, if that is this CPU, from a reader.
+    fn take_over(&mut self, t: &Topology, line: usize, cpu: u32) -> u64 {
         let l = &mut self.lines[line];
         let from = if l.owner != cpu { l.owner } else { l.reader };
         l.owner = cpu;
         l.reader = cpu;
-        l.sharers = 0;
+        l.sharers = 1 << (cpu % 64);
         if self.words > 0 {
-            self.more[line * self.words..(line + 1) * self.words].fill(0);
+            self.take_over_more(line, cpu);
         }
-        *self.sharers(line, cpu) = 1 << (cpu % 64);
         t.line(from, cpu)
+    }
+
+    /// The same for machines of more than 64 CPUs.
+    #[cold]
+    fn take_over_more(&mut self, line: usize, cpu: u32) {
+        self.lines[line].sharers = 0;
+        self.more[line * self.words..(line + 1) * self.words].fill(0);
+        *self.sharers(line, cpu) = 1 << (cpu % 64);
     }
 
     /// When the lock in this line is free.

@@ -11,55 +11,69 @@ use super::Time;
 pub(crate) const NEVER: Time = Time::MAX;
 
 /// The slots. Of equal times the lowest slot comes first.
+///
+/// A time and its slot are one number, the slot in the low bits, so that the earlier of two is the
+/// lesser. It leaves 52 bits of time to 4096 slots: 52 days.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
-    /// `node[i]` is the earlier of `node[2 * i]` and `node[2 * i + 1]`: its time and its slot. The
-    /// second half are the slots themselves.
-    node: Vec<(Time, u32)>,
-    leaves: usize,
+    /// Node `i`, which is `pairs[i / 2][i % 2]`, is the lesser of the pair `i`. Node 1 is the
+    /// first of all; the second half are the slots themselves.
+    pairs: Vec<[u64; 2]>,
+    /// Bits of a slot's number.
+    bits: u32,
 }
 
 impl Slots {
     pub(crate) fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two().max(2);
-        let mut node: Vec<_> = (0..2 * leaves).map(|i| (NEVER, (i % leaves) as u32)).collect();
-        for i in (1..leaves).rev() {
-            node[i] = node[2 * i];
-        }
-        Slots { node, leaves }
+        Slots { pairs: vec![[NEVER; 2]; leaves], bits: leaves.trailing_zeros() }
     }
 
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, time: Time) {
-        let mut i = slot + self.leaves;
-        self.node[i].0 = time;
+        debug_assert!(time == NEVER || time >> (64 - self.bits) == 0, "{time} ns");
+        let mut least = if time == NEVER { NEVER } else { time << self.bits | slot as u64 };
+        let mut i = slot + self.pairs.len();
         while i > 1 {
+            let pair = &mut self.pairs[i / 2];
+            pair[i % 2] = least;
+            least = pair[0].min(pair[1]);
             i /= 2;
-            let (a, b) = (self.node[2 * i], self.node[2 * i + 1]);
-            let first = if a.0 <= b.0 { a } else { b };
-            if self.node[i] == first {
-                // Nothing changes above: it was not the earlier one, and is not now.
-                return;
-            }
-            self.node[i] = first;
         }
+        self.pairs[0][1] = least;
     }
 
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> Time {
-        self.node[slot + self.leaves].0
+        let i = slot + self.pairs.len();
+        self.time(self.pairs[i / 2][i % 2])
     }
 
-    /// The slot whose turn it is, unless nothing will ever happen.
+    /// When the next one is.
     #[inline]
-    pub(crate) fn first(&self) -> Option<(Time, usize)> {
-        let (time, slot) = self.node[1];
-        (time != NEVER).then_some((time, slot as usize))
+    pub(crate) fn next(&self) -> Time {
+        self.time(self.pairs[0][1])
+    }
+
+    /// The slot whose turn it is then, unless nothing will ever happen.
+    #[inline]
+    pub(crate) fn first(&self) -> usize {
+        self.pairs[0][1] as usize & (self.pairs.len() - 1)
+    }
+
+    #[inline]
+    fn time(&self, node: u64) -> Time {
+        if node == NEVER {
+            NEVER
+        } else {
+            node >> self.bits
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::Random;
 
@@ -67,13 +81,14 @@ mod tests {
     fn slots_come_in_order_of_time_then_number() {
         let mut random = Random::new(1);
         let mut slots = Slots::new(37);
-        assert_eq!(slots.first(), None);
+        assert_eq!(slots.next(), NEVER);
         for _ in 0..5000 {
             let slot = random.below(37) as usize;
             let time = if random.below(4) == 0 { NEVER } else { random.below(50) };
             slots.set(slot, time);
-            let expected = (0..37).map(|s| (slots.get(s), s)).min().filter(|e| e.0 != NEVER);
-            assert_eq!(slots.first(), expected);
+            let expected = (0..37).map(|s| (slots.get(s), s)).min().unwrap();
+            assert_eq!(slots.next(), expected.0);
+            assert!(expected.0 == NEVER || slots.first() == expected.1);
         }
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Domain {
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
     places: Vec<Place>,
+    /// By CPU: LLC, core and CPU number in one word, so that two CPUs are compared at once.
+    near: Vec<u64>,
     /// By core: its threads.
     threads: Vec<Vec<u32>>,
     /// By LLC.
@@ -71,6 +73,13 @@ pub(crate) struct Topology {
     /// By CPU, the lowest level first. Levels that add no CPU are left out, as the kernel does.
     pub(crate) domains: Vec<Vec<Domain>>,
     line: [u64; 4],
+}
+
+/// Bits of each number in a word of [`Topology::near`].
+const NEAR_BITS: u32 = 21;
+
+fn near(cpu: u64, place: &Place) -> u64 {
+    u64::from(place.llc) << (2 * NEAR_BITS) | u64::from(place.core) << NEAR_BITS | cpu
 }
 
 impl Topology {
@@ -86,6 +95,7 @@ impl Topology {
         let Costs { line_smt_ns, line_llc_ns, line_socket_ns, .. } = spec.costs;
         let mut t = Topology {
             places: spec.cpus.clone(),
+            near: (0..).zip(&spec.cpus).map(|(cpu, place)| near(cpu, place)).collect(),
             threads,
             spans,
             domains: Vec::new(),
@@ -156,17 +166,10 @@ impl Topology {
     /// 0 the same CPU, 1 the same core, 2 the same LLC, 3 further.
     #[inline]
     pub(crate) fn distance(&self, a: u32, b: u32) -> usize {
-        if a == b {
-            return 0;
-        }
-        let (p, q) = (self.places[a as usize], self.places[b as usize]);
-        if p.core == q.core {
-            1
-        } else if p.llc == q.llc {
-            2
-        } else {
-            3
-        }
+        let apart = self.near[a as usize] ^ self.near[b as usize];
+        usize::from(apart != 0)
+            + usize::from(apart >> NEAR_BITS != 0)
+            + usize::from(apart >> (2 * NEAR_BITS) != 0)
     }
 
     /// What it costs to get a cache line from one CPU to another.

@@ -229,21 +229,18 @@ impl Sim {
         if self.alive == 0 && self.cpus.iter().all(|c| c.act == Act::Rest) {
             return false;
         }
-        let never = (NEVER, 0);
-        let (event, tick) =
-            (self.slots.first().unwrap_or(never), self.ticks.first().unwrap_or(never));
-        let (now, cpu) = event.min((tick.0, usize::MAX));
-        if now == NEVER {
+        let (event, tick) = (self.slots.next(), self.ticks.next());
+        self.now = event.min(tick);
+        if self.now == NEVER {
             return false;
         }
-        self.now = now;
-        self.clock = now;
+        self.clock = self.now;
         self.events += 1;
-        if cpu != usize::MAX {
-            self.here = cpu as u32;
-            self.step(cpu as u32);
+        if event <= tick {
+            self.here = self.slots.first() as u32;
+            self.step(self.here);
         } else {
-            self.here = tick.1 as u32;
+            self.here = self.ticks.first() as u32;
             self.tick(self.here);
         }
         true
