@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `ballast demo`: one small `lab run`, explained.
+//! `ballast demo`: a published table, simulated, and one small `lab run`, explained. The kernel for
+//! the second is fetched during the first.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use ballast_lab::error::Failure;
+use ballast_lab::kernel::{self, Choice, Kernel};
 use ballast_lab::model::Topology;
-use ballast_lab::report::Sink;
+use ballast_lab::progress::Progress;
+use ballast_lab::report::{Document, Sink};
 use ballast_lab::run::{cache_folder, Options, DEFAULT_BENCHES, DEFAULT_SCHEDS};
+use ballast_sim_data::report::Document as Table;
+use serde::Serialize;
 
-use crate::{lab, programs, VERSION};
+use crate::model::TABLE;
+use crate::{lab, programs, reproduce, VERSION};
 
 /// Enough to see it work; a verdict to rely on takes ten.
 const SEEDS: u32 = 3;
@@ -17,7 +29,8 @@ Examples:
   ballast demo
   ballast demo --json demo.json
 
-It is `ballast lab run --runs 3` with an explanation.")]
+It is `ballast reproduce steal-hackbench`, shortened, and `ballast lab run --runs 3`, each with an
+explanation. The document is that of `lab run`, with that of `reproduce` under the key `reproduce`.")]
 pub struct Args {
     /// Write the document to FILE (- for standard output; tables then go to standard error)
     #[arg(long, value_name = "FILE")]
@@ -25,12 +38,20 @@ pub struct Args {
 }
 
 const BEFORE: &str = "\
-Ballast demo: a real Linux kernel in a throw-away virtual machine of 4 CPUs, under three schedulers:
+Ballast demo, in two parts. This machine's own scheduler is not touched.
+
+1. SIMULATED, in seconds: hackbench on a modelled 20-CPU Xeon under Linux 4.20's scheduler, without
+and with stealing (the first idle CPU takes waiting work from a busy one), beside what was published.
+
+";
+
+const GUESTS: &str = "
+2. A real Linux kernel in a throw-away virtual machine of 4 CPUs, under three schedulers:
   eevdf    the kernel's own
   null     a sched_ext scheduler with no callback at all: cheap, but it makes tasks wait
   ballast  ours
-One bench (hackbench over pipes: 40 tasks that talk to each other) and 3 seeds. This machine's own
-scheduler is not touched. A few minutes at most:
+One bench (hackbench over pipes: 40 tasks that talk to each other) and 3 seeds. A few minutes at
+most:
 ";
 
 const AFTER: &str = "
@@ -39,6 +60,9 @@ busy (eff.CPUs: 4.00 = all four alike) and does not make a sleeping task wait (t
 shows why: it is cheap because it lets tasks wait. 3 seeds show that it works; 10 are a verdict.
 
 Try next:
+  ./ballast reproduce steal-hackbench            the whole table, every bound and constant
+  ./ballast sim run --machine e5-2630v4 --sched cfs-4.20,cfs-4.20+STEAL \\
+    --workload hackbench+transport=socket+groups=2
   ./ballast lab run --check                      10 seeds, and the bounds that Ballast sets itself
   ./ballast lab run --bench pipe+pinned=1        what a switch costs
   ./ballast lab run --sched eevdf,ballast,ballast+NO_STEAL --parallel --trace
@@ -46,11 +70,79 @@ Try next:
   sudo ./ballast scx                             Ballast on this machine (Linux 6.18 or newer)
 ";
 
+/// `lab run`'s, and the table.
+#[derive(Serialize)]
+struct Both<'a> {
+    #[serde(flatten)]
+    lab: &'a Document,
+    reproduce: Table,
+}
+
+/// A kernel on its way.
+struct Fetch {
+    progress: Arc<Progress>,
+    thread: JoinHandle<Result<Kernel>>,
+}
+
+impl Fetch {
+    /// Looks for a kernel behind what else goes on, and says nothing.
+    fn begin(cache: PathBuf) -> Self {
+        let progress = Arc::new(Progress::hidden());
+        let theirs = Arc::clone(&progress);
+        let thread = thread::spawn(move || kernel::find(&Choice::Auto, &cache, &theirs));
+        Self { progress, thread }
+    }
+
+    /// Waits for it, from now on with progress; it is in the cache then.
+    fn end(self) -> Result<()> {
+        self.progress.show();
+        let found = self.thread.join();
+        self.progress.clear();
+        let broken = |_| Failure::failed("looking for a kernel ended in a panic (above)");
+        found.map_err(broken)?.map(drop)
+    }
+}
+
 /// Runs it and returns the exit status.
 pub fn main(args: &Args) -> Result<u8> {
     let sink = args.json.as_deref().map(Sink::new).transpose()?;
-    Sink::write_tables(sink.as_ref(), BEFORE)?;
-    let options = Options {
+    let say = |text: &str| Sink::write_tables(sink.as_ref(), text);
+    let options = options()?;
+    say(BEFORE)?;
+    let begun = Instant::now();
+    let fetch = Fetch::begin(options.cache.clone());
+    let progress = Progress::new();
+    let report = reproduce::with_defaults(TABLE, &progress);
+    progress.clear();
+    let report = report?;
+    let first = begun.elapsed();
+    say(&report.short_text())?;
+    say(GUESTS)?;
+    let begun = Instant::now();
+    fetch.end()?;
+    let waited = begun.elapsed();
+    let (document, tables) = lab::report(&options, false)?;
+    if let Some(sink) = &sink {
+        let reproduce = report.document(VERSION, &options.typed);
+        sink.write(&Both { lab: &document, reproduce })?;
+    }
+    say(&tables)?;
+    say(AFTER)?;
+    say(&format!(
+        "\nThe table took {}, the virtual machines {}{}.\n",
+        time(first),
+        time(begun.elapsed() - waited),
+        if waited.as_secs() > 0 {
+            format!(", the kernel {} more", time(waited))
+        } else {
+            String::new()
+        }
+    ))?;
+    Ok(document.exit_status())
+}
+
+fn options() -> Result<Options> {
+    Ok(Options {
         scheds: DEFAULT_SCHEDS.split(',').map(str::to_owned).collect(),
         benches: vec![DEFAULT_BENCHES.to_owned()],
         command: Vec::new(),
@@ -66,8 +158,13 @@ pub fn main(args: &Args) -> Result<u8> {
         version: VERSION.to_owned(),
         programs: programs()?,
         cache: cache_folder()?,
-    };
-    let document = lab::report(&options, sink.as_ref(), false)?;
-    Sink::write_tables(sink.as_ref(), AFTER)?;
-    Ok(document.exit_status())
+    })
+}
+
+/// For people: 9 s, 1 min 4 s.
+fn time(span: Duration) -> String {
+    match span.as_secs() {
+        seconds if seconds < 60 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
 }

@@ -130,13 +130,17 @@ pub fn typed() -> Vec<String> {
 /// Runs, prints, and returns the exit status.
 pub fn main(args: &Args) -> Result<u8> {
     let sink = args.json.as_deref().map(Sink::new).transpose()?;
-    let document = report(&args.options()?, sink.as_ref(), args.check)?;
+    let (document, text) = report(&args.options()?, args.check)?;
+    if let Some(sink) = &sink {
+        sink.write(&document)?;
+    }
+    Sink::write_tables(sink.as_ref(), &text)?;
     let missed = args.check && document.checks.iter().any(|c| !c.ok);
     Ok(document.exit_status().max(u8::from(missed)))
 }
 
-/// Runs `options` and prints tables, bounds and the document; missed bounds only, unless `all`.
-pub fn report(options: &Options, sink: Option<&Sink>, all: bool) -> Result<Document> {
+/// Runs `options`: the document, and its tables and bounds; missed bounds only, unless `all`.
+pub fn report(options: &Options, all: bool) -> Result<(Document, String)> {
     let say = |text: &str| eprintln!("ballast: {text}");
     let document = run(options, &Progress::new(), &say)?;
     let mut text = tables(&document);
@@ -147,9 +151,5 @@ pub fn report(options: &Options, sink: Option<&Sink>, all: bool) -> Result<Docum
         text.push_str(&bounds.join("\n"));
         text.push('\n');
     }
-    if let Some(sink) = sink {
-        sink.write(&document)?;
-    }
-    Sink::write_tables(sink, &text)?;
-    Ok(document)
+    Ok((document, text))
 }

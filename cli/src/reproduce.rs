@@ -9,6 +9,7 @@ use ballast_lab::report::Sink;
 use ballast_sim_data::machine::MachineFile;
 use ballast_sim_data::published::Table;
 use ballast_sim_data::report::{constants, Constant, Report};
+use clap::Parser;
 
 use crate::model::{machine, message_ns, usage};
 use crate::{lab, VERSION};
@@ -62,6 +63,17 @@ pub fn main(args: &Args) -> Result<u8> {
     }
     Sink::write_tables(sink.as_ref(), &report.text())?;
     Ok(u8::from(args.check && !report.ok()))
+}
+
+/// A table with the defaults of every option.
+pub fn with_defaults(table: &str, progress: &Progress) -> Result<Report> {
+    #[derive(clap::Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: Args,
+    }
+    let args = Words::try_parse_from(["reproduce", table])?.args;
+    report(&args, Table::find(&args.table).map_err(usage)?, progress)
 }
 
 fn report(args: &Args, table: Table, progress: &Progress) -> Result<Report> {

@@ -2,23 +2,40 @@
 //! Progress on standard error: one line rewritten in place on a terminal, nothing elsewhere.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
 
 /// Says what is going on; safe to share between threads.
 pub struct Progress {
-    terminal: bool,
+    shown: AtomicBool,
     width: Mutex<usize>,
 }
 
 impl Progress {
     /// Shows progress when standard error is a terminal.
     pub fn new() -> Self {
-        Self { terminal: io::stderr().is_terminal(), width: Mutex::new(0) }
+        let hidden = Self::hidden();
+        hidden.show();
+        hidden
+    }
+
+    /// Shows nothing before [`Progress::show`]: for work behind other work that has the line.
+    pub fn hidden() -> Self {
+        Self { shown: AtomicBool::new(false), width: Mutex::new(0) }
+    }
+
+    /// From now on shows progress, when standard error is a terminal.
+    pub fn show(&self) {
+        self.shown.store(io::stderr().is_terminal(), Ordering::Relaxed);
+    }
+
+    fn is_shown(&self) -> bool {
+        self.shown.load(Ordering::Relaxed)
     }
 
     /// Replaces the current line. Errors in writing to a terminal are not worth stopping for.
     pub fn set(&self, text: &str) {
-        if !self.terminal {
+        if !self.is_shown() {
             return;
         }
         let mut width = self.width.lock().unwrap_or_else(|e| e.into_inner());
@@ -30,7 +47,7 @@ impl Progress {
 
     /// Wipes the current line, so that a report can follow.
     pub fn clear(&self) {
-        if !self.terminal {
+        if !self.is_shown() {
             return;
         }
         let mut width = self.width.lock().unwrap_or_else(|e| e.into_inner());

@@ -35,9 +35,10 @@ impl Report {
         out
     }
 
-    /// The heart of it, for those who see it first: times with their effects, and busy bars.
+    /// The heart of it, for those who see it first: times with their effects, busy bars, and the
+    /// score beside those of models that know nothing.
     pub fn short_text(&self) -> String {
-        format!("{}\n{}\n{}", self.head(), self.block("time"), self.block("busy_pct"))
+        [self.head(), self.block("time"), self.block("busy_pct"), self.models()].join("\n")
     }
 
     fn head(&self) -> String {
