@@ -122,6 +122,23 @@ fn speed_is_measured_per_scheduler() {
     assert_eq!(results.len(), 2);
 }
 
+/// Whatever this machine lacks for the second part, the table comes first and whole.
+#[test]
+fn the_demo_begins_with_the_table() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_ballast"));
+    let output = program.arg("demo").env("XDG_CACHE_HOME", "/proc/none").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("ballast: ") && said.contains("/proc/none"), "{said}");
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let parts =
+        ["1. ", "SIMULATED", "STEAL", "████", "null: patched = baseline", "2. A real"].map(at);
+    assert!(parts.is_sorted(), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
+}
+
 #[test]
 fn bad_words_get_one_line_and_status_2() {
     refused("reproduce steal-hackbecnh", "`steal-hackbench`");
