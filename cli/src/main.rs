@@ -25,7 +25,7 @@ const VERSION: &str = env!("BALLAST_VERSION");
 #[command(name = "ballast", version = VERSION, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  ballast demo                          three schedulers in a virtual machine, in three minutes
+  ballast demo                          a published table, then a virtual machine, in minutes
   ballast lab run                       the same with ten seeds and a verdict
   ballast lab run --bench pipe+pinned=1 --sched null,ballast
   ballast reproduce steal-hackbench     a published table, simulated
@@ -61,7 +61,7 @@ enum Commands {
     /// Loads scx_ballast into this machine's kernel (all arguments are handed on)
     #[command(disable_help_flag = true)]
     Scx(scx::Args),
-    /// Shows EEVDF, null and Ballast side by side in a virtual machine: 3 seeds, one bench
+    /// Simulates a published table, then runs EEVDF, null and Ballast in a virtual machine
     Demo(demo::Args),
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Sim {
     pub(crate) tick_ns: u64,
     alive: usize,
     received: u64,
-    marks: Vec<(u64, Mark)>,
+    marks: [(u64, Mark); 2],
     events: u64,
     digest: Digest,
     #[cfg(test)]
@@ -113,7 +113,7 @@ impl Sim {
             tick_ns: 1_000_000_000 / k.tick_hz.max(1),
             alive: 0,
             received: 0,
-            marks: marks.to_vec(),
+            marks,
             events: 0,
             digest: Digest::new(),
             #[cfg(test)]
@@ -318,10 +318,16 @@ impl Sim {
     #[inline]
     fn count_message(&mut self) {
         self.received += 1;
-        for i in 0..self.marks.len() {
-            if self.marks[i].0 == self.received {
-                self.marks[i].1 = self.mark();
-            }
+        if self.marks.iter().any(|mark| mark.0 == self.received) {
+            self.set_marks();
+        }
+    }
+
+    #[cold]
+    fn set_marks(&mut self) {
+        let now = self.mark();
+        for mark in self.marks.iter_mut().filter(|mark| mark.0 == self.received) {
+            mark.1 = now.clone();
         }
     }
 
