@@ -26,7 +26,7 @@ const VERSION: &str = env!("BALLAST_VERSION");
 #[command(after_help = "\
 Examples:
   ballast demo                          a published table, then a virtual machine, in minutes
-  ballast lab run                       the same with ten seeds and a verdict
+  ballast lab run                       three schedulers in a virtual machine, ten seeds, a verdict
   ballast lab run --bench pipe+pinned=1 --sched null,ballast
   ballast reproduce steal-hackbench     a published table, simulated
   ballast machine show e5-2630v4        a machine's CPUs and what things cost there
@@ -49,7 +49,7 @@ enum Commands {
     /// Simulates what a published table measured, and compares
     #[command(arg_required_else_help = true)]
     Reproduce(reproduce::Args),
-    /// Simulates one workload; prices operations
+    /// Simulates one workload; prices operations; measures its own speed
     #[command(subcommand, arg_required_else_help = true, after_help = sim::EXAMPLES)]
     Sim(sim::Sim),
     /// Lists and shows the machines that can be simulated
