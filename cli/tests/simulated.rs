@@ -65,6 +65,26 @@ fn a_small_table_has_every_cell_and_a_status() {
     assert_eq!(again.stdout, output.stdout, "whatever the threads do");
 }
 
+/// Runs that are too short to settle are not what was published: with --check that is status 1, and
+/// the document says which bounds.
+#[test]
+fn a_table_out_of_its_bounds_fails_the_check() {
+    let words = "reproduce steal-hackbench --loops 10";
+    assert_eq!(ballast(words).status.code(), Some(0));
+    let output = ballast(&format!("{words} --check --json -"));
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("\nok seeds: 3 in") && text.contains("\nMISSED time patched low: "),
+        "{text}"
+    );
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["summary"]["ok"], false);
+    let checks = document["summary"]["checks"].as_array().unwrap();
+    let missed = checks.iter().filter(|c| c["ok"] == false).count();
+    assert_eq!(missed, text.lines().filter(|l| l.starts_with("MISSED ")).count());
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let one = document(RUN);
