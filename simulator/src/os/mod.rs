@@ -36,7 +36,12 @@ pub(crate) enum RqLine {
     Curr = 1,
     /// The load and the capacity.
     Load = 2,
+    /// wake_list.
+    Wakes = 3,
 }
+
+/// Lines of each run queue.
+const RQ_LINES: usize = 4;
 
 /// One simulation.
 pub(crate) struct Sim {
@@ -46,9 +51,10 @@ pub(crate) struct Sim {
     workload: Hackbench,
     pub(crate) shared: Shared,
     pub(crate) ledger: Ledger,
-    /// By CPU: its next event, and its next tick.
+    /// By CPU: its next event, its next tick, and an interrupt from another CPU.
     slots: Slots,
     ticks: Slots,
+    ipis: Slots,
     /// The instant of the event at hand.
     pub(crate) now: Time,
     /// The CPU that it happens on, and that CPU's clock.
@@ -81,7 +87,7 @@ impl Sim {
         let topology = Topology::new(m);
         let nr = topology.nr_cpus();
         let mut ledger = Ledger::new(nr);
-        ledger.add(3 * nr);
+        ledger.add(RQ_LINES * nr);
         let shared = Shared::new(&mut ledger, nr, topology.nr_llcs());
         let k = &m.costs;
         let parts = (k.send_part + k.recv_part).max(1);
@@ -99,6 +105,7 @@ impl Sim {
             ledger,
             slots: Slots::new(nr),
             ticks: Slots::new(nr),
+            ipis: Slots::new(nr),
             now: 0,
             here: 0,
             clock: 0,
@@ -217,7 +224,7 @@ impl Sim {
     }
 
     pub(crate) fn rq_line(cpu: u32, line: RqLine) -> u32 {
-        3 * cpu + line as u32
+        RQ_LINES as u32 * cpu + line as u32
     }
 
     pub(crate) fn run(&mut self) {
@@ -229,14 +236,17 @@ impl Sim {
         if self.alive == 0 && self.cpus.iter().all(|c| c.act == Act::Rest) {
             return false;
         }
-        let (event, tick) = (self.slots.next(), self.ticks.next());
-        self.now = event.min(tick);
+        let (event, tick, ipi) = (self.slots.next(), self.ticks.next(), self.ipis.next());
+        self.now = event.min(tick).min(ipi);
         if self.now == NEVER {
             return false;
         }
         self.clock = self.now;
         self.events += 1;
-        if event <= tick {
+        if ipi == self.now {
+            self.here = self.ipis.first() as u32;
+            self.ipi(self.here);
+        } else if event <= tick {
             self.here = self.slots.first() as u32;
             self.step(self.here);
         } else {
@@ -249,6 +259,7 @@ impl Sim {
     /// The CPU at hand has the lock of a run queue from then until its clock.
     pub(crate) fn hold_rq(&mut self, cpu: u32, from: Time, until: Time) {
         self.cpus[cpu as usize].lock_until = until;
+        self.cpus[self.here as usize].deaf_until = until;
         #[cfg(test)]
         self.locks.push(tests::Held { by: self.here, rq: cpu, from, until });
         #[cfg(not(test))]
@@ -262,7 +273,8 @@ impl Sim {
             Act::Run => self.run_task(cpu),
             Act::Select => self.wake_select(cpu),
             Act::Enqueue { task, target } => self.wake_enqueue(cpu, task, target),
-            Act::Schedule | Act::LeaveIdle => self.schedule(cpu),
+            Act::Schedule => self.schedule(cpu),
+            Act::LeaveIdle => self.leave_idle(cpu),
             Act::Pick => self.pick_again(cpu),
             Act::EnterIdle => self.enter_idle(cpu),
             Act::Rest => self.post(cpu, NEVER),
@@ -292,7 +304,11 @@ impl Sim {
             self.work(self.costs.tick_ns);
         }
         self.class_tick(cpu);
-        let delay = self.clock - began;
+        self.interrupted(cpu, self.clock - began);
+    }
+
+    /// What the CPU is doing takes so much longer.
+    pub(crate) fn interrupted(&mut self, cpu: u32, delay: Time) {
         let next = self.slots.get(cpu as usize);
         if next != NEVER {
             self.post(cpu, next + delay);
