@@ -97,6 +97,21 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_eq!(bytes(one), bytes(document(RUN)));
 }
 
+/// Stealing keeps two sockets busy as well, and all messages arrive.
+#[test]
+fn two_sockets_steal_as_well() {
+    let words = RUN.replace("e5-2630v4", "e5-2630v4-2s").replace("groups=2", "groups=8");
+    let document = document(&words);
+    let of =
+        |run: usize, path: &str| document["runs"][run].pointer(path).unwrap().as_f64().unwrap();
+    assert_eq!(of(0, "/counters/steal"), 0.0);
+    assert!(of(1, "/counters/steal") > 10.0);
+    assert!(of(0, "/busy_pct") > 75.0 && of(1, "/busy_pct") > of(0, "/busy_pct") + 3.0);
+    assert!(of(1, "/results/time_s") < of(0, "/results/time_s"));
+    let [base, new] = [0, 1].map(|run| of(run, "/results/messages"));
+    assert_eq!([base, new], [320_000.0; 2], "8 x 400 x 100");
+}
+
 #[test]
 fn one_scheduler_stands_at_the_top() {
     let alone = document(&RUN.replace("cfs-4.20,", ""));
