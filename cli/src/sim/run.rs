@@ -36,7 +36,7 @@ pub struct Args {
     /// Schedulers, joined by commas
     #[arg(long, value_delimiter = ',', required = true, value_name = "WORDS")]
     sched: Vec<String>,
-    /// Moves places and start times of the tasks
+    /// Moves places and start times of the tasks, and each service time by up to 1 %
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Work of a message in ns; fitted to the published baseline unless given

@@ -70,6 +70,7 @@ pub(crate) struct Sim {
     new_buffers: Vec<Option<(u32, usize)>>,
     pub(crate) balance: Balance,
     pub(crate) decay: Decay,
+    random: Random,
     send_ns: u64,
     recv_ns: u64,
     pub(crate) tick_ns: u64,
@@ -115,6 +116,7 @@ impl Sim {
             free_buffers: vec![Vec::new(); nr],
             new_buffers: vec![None; nr],
             decay: Decay::new(),
+            random: Random::new(seed),
             send_ns,
             recv_ns: w.message_ns - send_ns,
             tick_ns: 1_000_000_000 / k.tick_hz.max(1),
@@ -126,13 +128,13 @@ impl Sim {
             #[cfg(test)]
             locks: Vec::new(),
         };
-        sim.populate(&mut Random::new(seed));
+        sim.populate();
         sim
     }
 
     /// Channels and tasks; and "go": all become runnable within some microseconds, spread over the
     /// CPUs as fork() has left them.
-    fn populate(&mut self, random: &mut Random) {
+    fn populate(&mut self) {
         let w = self.workload.clone();
         let mut tasks = Vec::new();
         for group in 0..w.groups {
@@ -144,7 +146,7 @@ impl Sim {
                 tasks.push((Stage::Receive, first, first + i));
             }
         }
-        random.shuffle(&mut tasks);
+        self.random.shuffle(&mut tasks);
         let nr = self.cpus.len() as u32;
         for (i, (stage, first_channel, channel)) in tasks.into_iter().enumerate() {
             let cpu = i as u32 % nr;
@@ -160,7 +162,8 @@ impl Sim {
             self.clock = 0;
             self.cpus[cpu as usize].counters.wake += 1;
             self.activate(task, cpu);
-            self.kick(cpu, random.below(20_000));
+            let start = self.random.below(20_000);
+            self.kick(cpu, start);
         }
         for cpu in 0..nr {
             let phase = u64::from(cpu) * self.tick_ns / u64::from(nr);

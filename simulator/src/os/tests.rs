@@ -263,11 +263,21 @@ fn a_seed_is_a_run() {
     assert_ne!(digest(3).digest, digest(4).digest);
 }
 
+/// Every service time is drawn: within 1 % of the mean, and the mean is kept.
+#[test]
+fn service_times_vary_by_a_per_cent() {
+    let mut s = sim(&MachineSpec::e5_2630v4(), "cfs-4.20", 1, 20, 5);
+    let drawn: Vec<u64> = (0..20_000).map(|_| s.service(1000)).collect();
+    assert_eq!(drawn.iter().min().zip(drawn.iter().max()), Some((&990, &1010)));
+    let sum: u64 = drawn.iter().sum();
+    assert!(sum.abs_diff(20_000_000) < 4_000, "{sum}: the mean within 0.02 %");
+}
+
 /// Debug and release builds, and any C compiler at any level, take the same decisions. The figure
 /// changes with every change of the model, and only then.
 #[test]
 fn every_build_gives_the_same_digest() {
     let mut s = sim(&MachineSpec::e5_2630v4(), "cfs-4.20+STEAL", 2, 20, 0);
     s.run();
-    assert_eq!(s.digest.value(), 0x5956_cc64_6b5f_2e22, "{:#x}", s.digest.value());
+    assert_eq!(s.digest.value(), 0x6f28_5fc3_3706_a016, "{:#x}", s.digest.value());
 }
