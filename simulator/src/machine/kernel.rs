@@ -56,6 +56,8 @@ constants! {
         "(recalled, unverified)";
     half_life_ns: 33_554_432, "ns", "half-life of loads",
         "32 periods of 1.024 ms (recalled, unverified)";
+    service_spread_permille: 10, "permille", "each service time lies within so much of its mean",
+        "drawn from the seed (assumed)";
     start_spread_ns: 20_000, "ns", "tasks begin within so much time of each other",
         "moved by the seed (assumed)";
     }

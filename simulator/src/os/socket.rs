@@ -186,7 +186,7 @@ impl Sim {
     /// A service time is within 1 % of its mean, so that tasks do not go in step.
     #[inline]
     pub(super) fn service(&mut self, mean: u64) -> u64 {
-        let spread = mean / 100;
+        let spread = mean * self.kernel.service_spread_permille / 1000;
         mean - spread + self.random.below(2 * spread + 1)
     }
 
@@ -340,7 +340,7 @@ mod tests {
         for on in [true, false] {
             let mut sched = Sched::parse("cfs-4.20").unwrap();
             sched.parts.socket_contention = on;
-            let mut s = Sim::new(&MachineSpec::e5_2630v4(), &Hackbench::new(1, 1, 1700), &sched, 0);
+            let mut s = Sim::new(&MachineSpec::e5_2630v4(), &Hackbench::new(1, 1, 100), &sched, 0);
             let reader = s.channels[0].reader;
             (s.here, s.clock) = (0, 0);
             s.allocate();

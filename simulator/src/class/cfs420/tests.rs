@@ -50,6 +50,19 @@ fn newidle_pulls_only_behind_its_gates() {
     assert_eq!(pulled(600_000, false, &[]), 0, "nobody has too much");
     assert_eq!(pulled(600_000, true, &["newidle"]), 0);
     assert_eq!(pulled(400_000, true, &["newidle", "avg_idle_gate"]), 0);
+    let dear = |without: &[&str]| {
+        let mut s = scene("cfs-4.20");
+        occupy(&mut s, 4, 2);
+        s.now = 10_000_000;
+        s.here = 0;
+        without.iter().for_each(|part| assert!(s.sched.parts.leave_out(part)));
+        s.cpus[0].rq.avg_idle = 600_000;
+        s.cpus[0].rq.domains.iter_mut().for_each(|d| d.max_newidle_lb_cost = 700_000);
+        s.newly_idle(0);
+        s.cpus[0].rq.nr
+    };
+    assert_eq!(dear(&[]), 0, "a pass costs more than the CPU is idle");
+    assert_eq!(dear(&["avg_idle_gate"]), 1);
     let in_hackbench = |without: &[&str]| {
         let mut sched = Sched::parse("cfs-4.20").unwrap();
         without.iter().for_each(|part| assert!(sched.parts.leave_out(part)));
