@@ -60,6 +60,8 @@ loads() { "$here/boots.sh" loads; } # with a kernel, which what follows needs
 bad_input() { "$here/bad-input.sh" && "$here/bad-kernel.sh"; }
 in_a_guest() { "$here/guest.sh"; }
 other_folder() { "$here/folders.sh" compare; }
+simulated_table() { "$here/simulated.sh" table; }
+simulated_builds() { "$here/simulated.sh" builds; }
 parallel_boots() { "$here/boots.sh" parallel; }
 
 begin=$SECONDS
@@ -71,15 +73,19 @@ if [[ $quick ]]; then
 	stage 'policy/ in C' policy_tests
 	stage 'Boots' "$here/boots.sh" quick
 	stage 'Rust' rust_tests
+	stage 'The simulated table' simulated_table
 	stage 'Bad input' bad_input
 else
 	# Counted instructions do not depend on what else runs, so the rest runs beside them.
-	aside rust_lint policy_tests loads rust_tests bad_input in_a_guest other_folder parallel_boots
+	aside rust_lint policy_tests loads rust_tests simulated_table simulated_builds bad_input in_a_guest \
+		other_folder parallel_boots
 	stage 'Numbers' "$here/boots.sh" numbers
 	stage 'Rust lints' aside_end rust_lint
 	stage 'policy/ in C' aside_end policy_tests
 	stage 'Loads' aside_end loads
 	stage 'Rust' aside_end rust_tests
+	stage 'The simulated table' aside_end simulated_table
+	stage 'Builds of the simulator' aside_end simulated_builds
 	stage 'Bad input' aside_end bad_input
 	stage 'In a guest' aside_end in_a_guest
 	stage 'Another folder' aside_end other_folder

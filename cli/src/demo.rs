@@ -40,18 +40,17 @@ pub struct Args {
 const BEFORE: &str = "\
 Ballast demo, in two parts. This machine's own scheduler is not touched.
 
-1. SIMULATED, in seconds: hackbench on a modelled 20-CPU Xeon under Linux 4.20's scheduler, without
-and with stealing (the first idle CPU takes waiting work from a busy one), beside what was published.
+1. A published table, SIMULATED (some seconds): hackbench on a modelled Xeon of 20 CPUs, under Linux
+   4.20's own scheduler and with stealing: a CPU that goes idle takes waiting work from a busy one.
 
 ";
 
 const GUESTS: &str = "
-2. A real Linux kernel in a throw-away virtual machine of 4 CPUs, under three schedulers:
-  eevdf    the kernel's own
-  null     a sched_ext scheduler with no callback at all: cheap, but it makes tasks wait
-  ballast  ours
-One bench (hackbench over pipes: 40 tasks that talk to each other) and 3 seeds. A few minutes at
-most:
+2. A real Linux kernel in a throw-away virtual machine of 4 CPUs, under three schedulers.
+     eevdf    the kernel's own
+     null     a sched_ext scheduler with no callback at all: cheap, but it makes tasks wait
+     ballast  ours
+   One bench (hackbench over pipes: 40 tasks that talk to each other) and 3 seeds; a few minutes.
 ";
 
 const AFTER: &str = "
@@ -62,7 +61,7 @@ shows why: it is cheap because it lets tasks wait. 3 seeds show that it works; 1
 Try next:
   ./ballast reproduce steal-hackbench            the whole table, every bound and constant
   ./ballast sim run --machine e5-2630v4 --sched cfs-4.20,cfs-4.20+STEAL \\
-    --workload hackbench+transport=socket+groups=2
+    --workload hackbench+transport=socket+groups=2+loops=4000
   ./ballast lab run --check                      10 seeds, and the bounds that Ballast sets itself
   ./ballast lab run --bench pipe+pinned=1        what a switch costs
   ./ballast lab run --sched eevdf,ballast,ballast+NO_STEAL --parallel --trace

@@ -26,8 +26,8 @@ const VERSION: &str = env!("BALLAST_VERSION");
 #[command(name = "ballast", version = VERSION, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  ballast demo                          three schedulers in a virtual machine, in three minutes
-  ballast lab run                       the same with ten seeds and a verdict
+  ballast demo                          a published table, then a virtual machine, in minutes
+  ballast lab run                       three schedulers in a virtual machine, ten seeds, a verdict
   ballast lab run --bench pipe+pinned=1 --sched null,ballast
   ballast kernel build                  Linux with the mechanisms in its own fair class
   ballast reproduce steal-hackbench     a published table, simulated
@@ -54,7 +54,7 @@ enum Commands {
     /// Simulates what a published table measured, and compares
     #[command(arg_required_else_help = true)]
     Reproduce(reproduce::Args),
-    /// Simulates one workload; prices operations
+    /// Simulates one workload; prices operations; measures its own speed
     #[command(subcommand, arg_required_else_help = true, after_help = sim::EXAMPLES)]
     Sim(sim::Sim),
     /// Lists and shows the machines that can be simulated
@@ -66,7 +66,7 @@ enum Commands {
     /// Loads scx_ballast into this machine's kernel (all arguments are handed on)
     #[command(disable_help_flag = true)]
     Scx(scx::Args),
-    /// Shows EEVDF, null and Ballast side by side in a virtual machine: 3 seeds, one bench
+    /// Simulates a published table, then runs EEVDF, null and Ballast in a virtual machine
     Demo(demo::Args),
 }
 

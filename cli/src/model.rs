@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use ballast_lab::error::Failure;
-use ballast_sim::{fit, Costs, Hackbench, MachineSpec, Place};
+use ballast_sim::{fit, Costs, Hackbench, MachineSpec, Place, Sched};
 use ballast_sim_data::costs::COSTS;
 use ballast_sim_data::machine::MachineFile;
 use ballast_sim_data::published::{Baseline, Experiment, Table};
@@ -59,14 +59,34 @@ pub fn hackbench(word: &str, message_ns: u64, published: Option<u32>) -> Result<
     Ok(hackbench)
 }
 
+/// What is different in a model: a part left out, a defect planted.
+pub type Change = fn(&mut Sched);
+
+/// The model as it is.
+pub fn unchanged(_: &mut Sched) {}
+
+/// A scheduler's word, in a model that may be changed.
+pub fn sched(word: &str, change: Change) -> Result<Sched> {
+    let mut sched = Sched::parse(word).map_err(|e| Failure::failed(e.to_string()))?;
+    change(&mut sched);
+    Ok(sched)
+}
+
 /// The work of a message with which the baseline's time at the largest x is met, in ns, and that
-/// cell. Nothing else of a table is given, so that no patched figure can be read.
-pub fn message_ns(base: &Baseline, e: &Experiment, loops: u32) -> Result<(u64, BaseCell)> {
+/// cell. Nothing else of a table is given, so that no patched figure can be read. The fit is part of
+/// a changed model too.
+pub fn message_ns(
+    base: &Baseline,
+    e: &Experiment,
+    loops: u32,
+    change: Change,
+) -> Result<(u64, BaseCell)> {
     let lacks = || Failure::failed("the baseline has no time at a number of groups");
     let x = base.largest_x().ok_or_else(lacks)?;
     let seconds = base.get("time", x).ok_or_else(lacks)?;
     let groups = x.parse().map_err(|_| lacks())?;
-    let cell = fit::Cell { groups, sched: e.base.clone(), time_ns: (seconds * 1e9).round() as u64 };
+    let sched = sched(&e.base, change)?;
+    let cell = fit::Cell { groups, sched, time_ns: (seconds * 1e9).round() as u64 };
     let machine = machine(&MachineFile::find(&e.machine).map_err(usage)?)?;
     let work = fit::message_ns(&machine, &cell, loops.min(FIT_LOOPS), 1).ok_or_else(lacks)?;
     Ok((work, BaseCell::new("time", x)))
@@ -75,5 +95,5 @@ pub fn message_ns(base: &Baseline, e: &Experiment, loops: u32) -> Result<(u64, B
 /// The same from the table that is named above.
 pub fn fitted() -> Result<u64> {
     let table = Table::find(TABLE).map_err(usage)?;
-    Ok(message_ns(&table.baseline(), &table.experiment, FIT_LOOPS)?.0)
+    Ok(message_ns(&table.baseline(), &table.experiment, FIT_LOOPS, unchanged)?.0)
 }

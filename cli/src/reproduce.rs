@@ -2,6 +2,8 @@
 //! `ballast reproduce`: a published table, simulated.
 
 mod runs;
+#[cfg(test)]
+mod tests;
 
 use anyhow::Result;
 use ballast_lab::progress::Progress;
@@ -11,7 +13,7 @@ use ballast_sim_data::published::Table;
 use ballast_sim_data::report::{constants, Constant, Report};
 use clap::Parser;
 
-use crate::model::{machine, message_ns, usage};
+use crate::model::{machine, message_ns, unchanged, usage, Change};
 use crate::{lab, VERSION};
 use runs::{loops_at, simulated, Model, PUBLISHED_LOOPS};
 
@@ -55,7 +57,7 @@ pub fn main(args: &Args) -> Result<u8> {
     let sink = args.json.as_deref().map(Sink::new).transpose()?;
     let table = Table::find(&args.table).map_err(usage)?;
     let progress = Progress::new();
-    let report = report(args, table, &progress);
+    let report = report(args, table, unchanged, &progress);
     progress.clear();
     let report = report?;
     if let Some(sink) = &sink {
@@ -67,22 +69,29 @@ pub fn main(args: &Args) -> Result<u8> {
 
 /// A table with the defaults of every option.
 pub fn with_defaults(table: &str, progress: &Progress) -> Result<Report> {
-    #[derive(clap::Parser)]
-    struct Words {
-        #[command(flatten)]
-        args: Args,
-    }
-    let args = Words::try_parse_from(["reproduce", table])?.args;
-    report(&args, Table::find(&args.table).map_err(usage)?, progress)
+    let args = Args::of([table])?;
+    report(&args, Table::find(&args.table).map_err(usage)?, unchanged, progress)
 }
 
-fn report(args: &Args, table: Table, progress: &Progress) -> Result<Report> {
+impl Args {
+    /// As the command reads these words.
+    fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        #[derive(clap::Parser)]
+        struct Words {
+            #[command(flatten)]
+            args: Args,
+        }
+        Ok(Words::try_parse_from(["reproduce"].into_iter().chain(words))?.args)
+    }
+}
+
+fn report(args: &Args, table: Table, change: Change, progress: &Progress) -> Result<Report> {
     let loops = if args.full { PUBLISHED_LOOPS } else { args.loops };
     let file = MachineFile::find(&table.experiment.machine).map_err(usage)?;
     progress.set("fitting the work of a message");
-    let (message_ns, cell) = message_ns(&table.baseline(), &table.experiment, loops)?;
+    let (message_ns, cell) = message_ns(&table.baseline(), &table.experiment, loops, change)?;
     let machine = machine(&file)?;
-    let model = Model { machine, message_ns, loops, seed: args.seed, seeds: args.seeds };
+    let model = Model { machine, message_ns, loops, seed: args.seed, seeds: args.seeds, change };
     let cells = simulated(&table, &model, progress)?;
     let mut all = vec![Constant {
         name: "message_ns".to_owned(),

@@ -43,6 +43,11 @@ fn scheds(words: &[String]) -> Result<Vec<Sched>> {
     words.iter().map(|word| Sched::parse(word).map_err(usage)).collect()
 }
 
+/// Columns that the longest name takes.
+fn name_width(scheds: &[Sched]) -> usize {
+    scheds.iter().map(|sched| sched.text().len()).max().unwrap_or(0).max("sched".len())
+}
+
 /// How every document begins.
 #[derive(Serialize)]
 struct Head {

@@ -65,6 +65,26 @@ fn a_small_table_has_every_cell_and_a_status() {
     assert_eq!(again.stdout, output.stdout, "whatever the threads do");
 }
 
+/// Runs that are too short to settle are not what was published: with --check that is status 1, and
+/// the document says which bounds.
+#[test]
+fn a_table_out_of_its_bounds_fails_the_check() {
+    let words = "reproduce steal-hackbench --loops 10";
+    assert_eq!(ballast(words).status.code(), Some(0));
+    let output = ballast(&format!("{words} --check --json -"));
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("\nok seeds: 3 in") && text.contains("\nMISSED time patched low: "),
+        "{text}"
+    );
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["summary"]["ok"], false);
+    let checks = document["summary"]["checks"].as_array().unwrap();
+    let missed = checks.iter().filter(|c| c["ok"] == false).count();
+    assert_eq!(missed, text.lines().filter(|l| l.starts_with("MISSED ")).count());
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let one = document(RUN);
@@ -75,6 +95,21 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_ne!(one["runs"][0]["digest"], other["runs"][0]["digest"]);
     assert_eq!(one["inputs_digest"], other["inputs_digest"]);
     assert_eq!(bytes(one), bytes(document(RUN)));
+}
+
+/// Stealing keeps two sockets busy as well, and all messages arrive.
+#[test]
+fn two_sockets_steal_as_well() {
+    let words = RUN.replace("e5-2630v4", "e5-2630v4-2s").replace("groups=2", "groups=8");
+    let document = document(&words);
+    let of =
+        |run: usize, path: &str| document["runs"][run].pointer(path).unwrap().as_f64().unwrap();
+    assert_eq!(of(0, "/counters/steal"), 0.0);
+    assert!(of(1, "/counters/steal") > 10.0);
+    assert!(of(0, "/busy_pct") > 75.0 && of(1, "/busy_pct") > of(0, "/busy_pct") + 3.0);
+    assert!(of(1, "/results/time_s") < of(0, "/results/time_s"));
+    let [base, new] = [0, 1].map(|run| of(run, "/results/messages"));
+    assert_eq!([base, new], [320_000.0; 2], "8 x 400 x 100");
 }
 
 #[test]
@@ -120,6 +155,23 @@ fn speed_is_measured_per_scheduler() {
         assert!(text.lines().any(|l| l.split_whitespace().next() == Some(sched)), "{text}");
     }
     assert_eq!(results.len(), 2);
+}
+
+/// Whatever this machine lacks for the second part, the table comes first and whole.
+#[test]
+fn the_demo_begins_with_the_table() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_ballast"));
+    let output = program.arg("demo").env("XDG_CACHE_HOME", "/proc/none").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("ballast: ") && said.contains("/proc/none"), "{said}");
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let parts =
+        ["1. ", "SIMULATED", "STEAL", "████", "null: patched = baseline", "2. A real"].map(at);
+    assert!(parts.is_sorted(), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
 }
 
 #[test]

@@ -58,6 +58,9 @@ check 'cargo: passes, failures, ignored' '2 passed, 1 failed, 1 skipped' \
 check 'cargo: a test that says skipped' '1 passed, 0 failed, 1 skipped' \
 	'skipped some_lib m::b: no gcc' stage cargo cargo_says \
 	"${run}test m::a ... ok\ntest m::b ... ok\n\nsuccesses:\n\n---- m::b stdout ----\nskipped: no gcc\n\n\nsuccesses:\n    m::a\n    m::b\n\ntest result: ok. 2 passed\n"
+check 'cargo: what a test found is shown, not counted' '1 passed, 0 failed, 0 skipped' \
+	$'ok some_lib m::a\n      MISSED speedup: 2' stage cargo cargo_says \
+	"${run}test m::a has been running for over 60 seconds\ntest m::a ... ok\n\nsuccesses:\n\n---- m::a stdout ----\nresult: MISSED speedup: 2\n\n\nsuccesses:\n    m::a\n\ntest result: ok. 1 passed\n"
 check 'cargo: a program that dies' '1 passed, 1 failed, 0 skipped' 'some_lib: ended without' \
 	stage cargo cargo_says "${run}test m::a ... ok\nerror: test failed, to rerun pass \`--lib\`\n" 101
 check 'cargo: what does not compile' '0 passed, 1 failed, 0 skipped' 'ended with status 101' \

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2-only
+// SPDX-License-Identifier: GPL-2.0-only
 //! What things cost on a machine: the one table of names, units, ranges and meanings, and the
 //! struct with a field for each.
 

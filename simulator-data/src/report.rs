@@ -8,6 +8,7 @@ mod document;
 mod judge;
 mod models;
 mod render;
+mod short;
 pub(crate) mod text;
 
 use crate::costs::{Cost, COSTS};

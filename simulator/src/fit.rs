@@ -8,8 +8,8 @@ use crate::{simulate, Hackbench, MachineSpec, Sched};
 pub struct Cell {
     /// hackbench's groups.
     pub groups: u32,
-    /// The scheduler as it is written, without any feature of the mail.
-    pub sched: String,
+    /// The scheduler, without any feature of the mail.
+    pub sched: Sched,
     /// ns.
     pub time_ns: u64,
 }
@@ -18,10 +18,13 @@ pub struct Cell {
 ///
 /// The time grows with the work: bisection. None for a scheduler with a feature of a mail.
 pub fn message_ns(machine: &MachineSpec, cell: &Cell, loops: u32, seeds: u64) -> Option<u64> {
-    let sched = Sched::parse(&cell.sched).ok().filter(|s| s.is_baseline())?;
+    if !cell.sched.is_baseline() {
+        return None;
+    }
     let time = |work: u64| {
         let w = Hackbench::new(cell.groups, loops, work);
-        (0..seeds).map(|s| simulate(machine, &w, &sched, s).time_ns).sum::<u64>() / seeds.max(1)
+        (0..seeds).map(|s| simulate(machine, &w, &cell.sched, s).time_ns).sum::<u64>()
+            / seeds.max(1)
     };
     let (mut low, mut high) = (1u64, 20_000u64);
     while high - low > 4 {
@@ -42,7 +45,8 @@ mod tests {
 
     #[test]
     fn a_patched_scheduler_is_not_fitted() {
-        let patched = Cell { groups: 1, sched: "cfs-4.20+STEAL".into(), time_ns: 1 };
+        let sched = Sched::parse("cfs-4.20+STEAL").unwrap();
+        let patched = Cell { groups: 1, sched, time_ns: 1 };
         assert_eq!(message_ns(&MachineSpec::e5_2630v4(), &patched, 10, 1), None);
     }
 
@@ -51,7 +55,7 @@ mod tests {
         let machine = MachineSpec::e5_2630v4();
         let sched = Sched::parse("cfs-4.20").unwrap();
         let time_ns = simulate(&machine, &Hackbench::new(8, 60, 1500), &sched, 0).time_ns;
-        let cell = Cell { groups: 8, sched: "cfs-4.20".into(), time_ns };
+        let cell = Cell { groups: 8, sched: sched.clone(), time_ns };
         let work = message_ns(&machine, &cell, 60, 1).unwrap();
         let met = simulate(&machine, &Hackbench::new(8, 60, work), &sched, 0).time_ns;
         assert!(met.abs_diff(time_ns) * 20 < time_ns, "{work}: {met} for {time_ns}");

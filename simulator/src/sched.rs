@@ -120,7 +120,7 @@ pub struct Unknown {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: no such {}; did you mean {}?", self.word, self.what, self.nearest)
+        write!(f, "unknown {} `{}`: the nearest is `{}`", self.what, self.word, self.nearest)
     }
 }
 
@@ -198,9 +198,12 @@ mod tests {
     #[test]
     fn unknown_words_name_the_nearest() {
         let say = |text| Sched::parse(text).unwrap_err().to_string();
-        assert_eq!(say("cfs-4.02"), "cfs-4.02: no such scheduler; did you mean cfs-4.20?");
-        assert_eq!(say("cfs-4.20+STEEL"), "STEEL: no such feature; did you mean STEAL?");
-        assert_eq!(say("cfs-4.20+NO_SIS_COR"), "SIS_COR: no such feature; did you mean SIS_CORE?");
-        assert_eq!(say("cfs-4.20+"), ": no such feature; did you mean STEAL?");
+        assert_eq!(say("cfs-4.02"), "unknown scheduler `cfs-4.02`: the nearest is `cfs-4.20`");
+        assert_eq!(say("cfs-4.20+STEEL"), "unknown feature `STEEL`: the nearest is `STEAL`");
+        assert_eq!(
+            say("cfs-4.20+NO_SIS_COR"),
+            "unknown feature `SIS_COR`: the nearest is `SIS_CORE`"
+        );
+        assert_eq!(say("cfs-4.20+"), "unknown feature ``: the nearest is `STEAL`");
     }
 }

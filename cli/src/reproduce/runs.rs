@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
 use anyhow::Result;
-use ballast_lab::error::Failure;
 use ballast_lab::progress::Progress;
 use ballast_sim::{simulate, Hackbench, MachineSpec, Outcome, Sched};
 use ballast_sim_data::figure::Seeds;
 use ballast_sim_data::published::Table;
 use ballast_sim_data::report::Simulated;
 
-use crate::model::hackbench;
+use crate::model::{hackbench, sched, Change};
 
 /// Loops of the published runs.
 pub const PUBLISHED_LOOPS: u32 = 100_000;
@@ -29,6 +28,8 @@ pub struct Model {
     pub seed: u64,
     /// Runs a cell.
     pub seeds: u64,
+    /// What is different in both schedulers.
+    pub change: Change,
 }
 
 /// One run: a point of the table under one side's scheduler from one seed.
@@ -61,8 +62,8 @@ fn jobs(table: &Table, model: &Model) -> Result<Vec<Job>> {
         let word = format!("{}+groups={x}+loops={loops}", table.experiment.workload);
         let workload = hackbench(&word, model.message_ns, Some(PUBLISHED_LOOPS))?;
         let variant = table.cells.iter().find(|c| c.x == x).map_or("", |c| c.variant.as_str());
-        for sched in [table.experiment.base.clone(), table.patched(variant)] {
-            let sched = Sched::parse(&sched).map_err(|e| Failure::failed(e.to_string()))?;
+        for word in [table.experiment.base.clone(), table.patched(variant)] {
+            let sched = sched(&word, model.change)?;
             for n in 0..model.seeds {
                 let (workload, sched) = (workload.clone(), sched.clone());
                 jobs.push(Job { workload, sched, seed: model.seed.wrapping_add(n) });

@@ -11,7 +11,7 @@ use ballast_sim_data::costs::COSTS;
 use ballast_sim_data::machine::MachineFile;
 use serde::Serialize;
 
-use super::{scheds, Head};
+use super::{name_width, scheds, Head};
 use crate::model::{fitted, hackbench, machine, usage};
 
 #[derive(clap::Args)]
@@ -36,7 +36,7 @@ pub struct Args {
     /// Schedulers, joined by commas
     #[arg(long, value_delimiter = ',', required = true, value_name = "WORDS")]
     sched: Vec<String>,
-    /// Moves start times and each service time a little
+    /// Moves places and start times of the tasks, and each service time by up to 1 %
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Work of a message in ns; fitted to the published baseline unless given
@@ -57,8 +57,9 @@ pub fn main(args: &Args) -> Result<u8> {
     let progress = Progress::new();
     progress.set("fitting the work of a message");
     workload.message_ns = args.message_ns.map_or_else(fitted, Ok)?;
+    let names = name_width(&scheds);
     let mut text = format!(
-        "{} on {}, simulated; seed {}, {} ns a message\n{:<26}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}\n",
+        "{} on {}, simulated; seed {}, {} ns a message\n{:<names$}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}\n",
         args.workload, file.name, args.seed, workload.message_ns,
         "sched", "time s", "busy %", "schedule", "idle", "wake", "steal"
     );
@@ -67,7 +68,7 @@ pub fn main(args: &Args) -> Result<u8> {
         progress.set(&format!("{} on {}", sched.text(), file.name));
         let begun = Instant::now();
         let outcome = simulate(&spec, &workload, sched, args.seed);
-        text.push_str(&row(sched, &outcome));
+        text.push_str(&row(names, sched, &outcome));
         runs.push(entry(sched, &outcome, begun.elapsed().as_nanos() as u64));
     }
     progress.clear();
@@ -138,12 +139,12 @@ struct Means {
     find_ns: u64,
 }
 
-fn row(sched: &Sched, o: &Outcome) -> String {
+fn row(names: usize, sched: &Sched, o: &Outcome) -> String {
     let c = &o.per_cpu;
     let (time, busy) = (o.time_ns as f64 / 1e9, o.busy_ppm as f64 / 1e4);
     let name = sched.text();
     format!(
-        "{name:<26}{time:>10.4}{busy:>8.2}{:>10}{:>10}{:>10}{:>10}\n",
+        "{name:<names$}{time:>10.4}{busy:>8.2}{:>10}{:>10}{:>10}{:>10}\n",
         c.sched, c.idle, c.wake, c.steal
     )
 }

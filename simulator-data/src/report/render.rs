@@ -35,13 +35,7 @@ impl Report {
         out
     }
 
-    /// The heart of it, for those who see it first: times with their effects, busy bars, and the
-    /// score beside those of models that know nothing.
-    pub fn short_text(&self) -> String {
-        [self.head(), self.block("time"), self.block("busy_pct"), self.models()].join("\n")
-    }
-
-    fn head(&self) -> String {
+    pub(super) fn head(&self) -> String {
         let e = &self.table.experiment;
         let seeds = self.cells.iter().map(|c| c.base.0.len()).max().unwrap_or(0);
         let mut out = wrap("", "", &format!("{}: {}", self.table.name, e.title));
@@ -143,13 +137,14 @@ impl Report {
         grid(&table)
     }
 
-    fn bars(&self, rows: &[&Pair]) -> String {
+    pub(super) fn bars(&self, rows: &[&Pair]) -> String {
         let x = &self.table.experiment.x;
         let patched = rows.first().map_or("", |p| p.cell.variant.as_str());
         let name = "baseline".len().max(patched.chars().count());
         let lead = x.chars().count();
         let side = 7 + BAR;
-        let mut out = format!("{x}  {:<name$}  {:<side$}  simulated\n", "", "published");
+        let mut out =
+            format!("{x}  {:<name$}  {:<side$}  {:<side$} error\n", "", "published", "simulated");
         for pair in rows {
             let sides =
                 [("baseline", &pair.cell.base, pair.base), (patched, &pair.cell.new, pair.new)];
@@ -195,7 +190,7 @@ impl Report {
         ]
     }
 
-    fn models(&self) -> String {
+    pub(super) fn models(&self) -> String {
         let head = ["model                   ", "signs right", "effects within", "bounds met"];
         let mut table = vec![head.map(str::to_owned).to_vec()];
         for s in self.scores() {

@@ -27,7 +27,7 @@ impl Sim {
         let exit_ns = state.map_or(0, |s| s.0);
         let stop_tick = expect > self.tick_ns;
         let c = &mut self.cpus[cpu as usize];
-        if c.rq.nr > 0 {
+        if c.rq.nr > 0 || !c.wake_list.is_empty() {
             c.act = Act::LeaveIdle;
             self.post(cpu, now);
             return;
@@ -57,6 +57,15 @@ impl Sim {
         if restart_tick {
             self.ticks.set(cpu as usize, (self.now / self.tick_ns + 1) * self.tick_ns);
         }
+    }
+
+    /// The idle loop has seen that there is work: sched_ttwu_pending(), then schedule().
+    pub(super) fn leave_idle(&mut self, cpu: u32) {
+        if !self.cpus[cpu as usize].wake_list.is_empty() && self.own_lock(cpu) {
+            self.empty_wake_list(cpu);
+            return self.post(cpu, self.clock);
+        }
+        self.schedule(cpu);
     }
 
     /// A stay in idle is over: remember how long it was.

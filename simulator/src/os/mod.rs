@@ -36,7 +36,12 @@ pub(crate) enum RqLine {
     Curr = 1,
     /// The load and the capacity.
     Load = 2,
+    /// wake_list.
+    Wakes = 3,
 }
+
+/// Lines of each run queue.
+const RQ_LINES: usize = 4;
 
 /// One simulation.
 pub(crate) struct Sim {
@@ -46,9 +51,10 @@ pub(crate) struct Sim {
     workload: Hackbench,
     pub(crate) shared: Shared,
     pub(crate) ledger: Ledger,
-    /// By CPU: its next event, and its next tick.
+    /// By CPU: its next event, its next tick, and an interrupt from another CPU.
     slots: Slots,
     ticks: Slots,
+    ipis: Slots,
     /// The instant of the event at hand.
     pub(crate) now: Time,
     /// The CPU that it happens on, and that CPU's clock.
@@ -64,12 +70,13 @@ pub(crate) struct Sim {
     new_buffers: Vec<Option<(u32, usize)>>,
     pub(crate) balance: Balance,
     pub(crate) decay: Decay,
+    random: Random,
     send_ns: u64,
     recv_ns: u64,
     pub(crate) tick_ns: u64,
     alive: usize,
     received: u64,
-    marks: Vec<(u64, Mark)>,
+    marks: [(u64, Mark); 2],
     events: u64,
     digest: Digest,
     #[cfg(test)]
@@ -81,7 +88,7 @@ impl Sim {
         let topology = Topology::new(m);
         let nr = topology.nr_cpus();
         let mut ledger = Ledger::new(nr);
-        ledger.add(3 * nr);
+        ledger.add(RQ_LINES * nr);
         let shared = Shared::new(&mut ledger, nr, topology.nr_llcs());
         let k = &m.costs;
         let parts = (k.send_part + k.recv_part).max(1);
@@ -99,6 +106,7 @@ impl Sim {
             ledger,
             slots: Slots::new(nr),
             ticks: Slots::new(nr),
+            ipis: Slots::new(nr),
             now: 0,
             here: 0,
             clock: 0,
@@ -108,24 +116,25 @@ impl Sim {
             free_buffers: vec![Vec::new(); nr],
             new_buffers: vec![None; nr],
             decay: Decay::new(),
+            random: Random::new(seed),
             send_ns,
             recv_ns: w.message_ns - send_ns,
             tick_ns: 1_000_000_000 / k.tick_hz.max(1),
             alive: 0,
             received: 0,
-            marks: marks.to_vec(),
+            marks,
             events: 0,
             digest: Digest::new(),
             #[cfg(test)]
             locks: Vec::new(),
         };
-        sim.populate(&mut Random::new(seed));
+        sim.populate();
         sim
     }
 
     /// Channels and tasks; and "go": all become runnable within some microseconds, spread over the
     /// CPUs as fork() has left them.
-    fn populate(&mut self, random: &mut Random) {
+    fn populate(&mut self) {
         let w = self.workload.clone();
         let mut tasks = Vec::new();
         for group in 0..w.groups {
@@ -137,7 +146,7 @@ impl Sim {
                 tasks.push((Stage::Receive, first, first + i));
             }
         }
-        random.shuffle(&mut tasks);
+        self.random.shuffle(&mut tasks);
         let nr = self.cpus.len() as u32;
         for (i, (stage, first_channel, channel)) in tasks.into_iter().enumerate() {
             let cpu = i as u32 % nr;
@@ -153,7 +162,8 @@ impl Sim {
             self.clock = 0;
             self.cpus[cpu as usize].counters.wake += 1;
             self.activate(task, cpu);
-            self.kick(cpu, random.below(20_000));
+            let start = self.random.below(20_000);
+            self.kick(cpu, start);
         }
         for cpu in 0..nr {
             let phase = u64::from(cpu) * self.tick_ns / u64::from(nr);
@@ -217,7 +227,7 @@ impl Sim {
     }
 
     pub(crate) fn rq_line(cpu: u32, line: RqLine) -> u32 {
-        3 * cpu + line as u32
+        RQ_LINES as u32 * cpu + line as u32
     }
 
     pub(crate) fn run(&mut self) {
@@ -229,14 +239,17 @@ impl Sim {
         if self.alive == 0 && self.cpus.iter().all(|c| c.act == Act::Rest) {
             return false;
         }
-        let (event, tick) = (self.slots.next(), self.ticks.next());
-        self.now = event.min(tick);
+        let (event, tick, ipi) = (self.slots.next(), self.ticks.next(), self.ipis.next());
+        self.now = event.min(tick).min(ipi);
         if self.now == NEVER {
             return false;
         }
         self.clock = self.now;
         self.events += 1;
-        if event <= tick {
+        if ipi == self.now {
+            self.here = self.ipis.first() as u32;
+            self.ipi(self.here);
+        } else if event <= tick {
             self.here = self.slots.first() as u32;
             self.step(self.here);
         } else {
@@ -249,6 +262,7 @@ impl Sim {
     /// The CPU at hand has the lock of a run queue from then until its clock.
     pub(crate) fn hold_rq(&mut self, cpu: u32, from: Time, until: Time) {
         self.cpus[cpu as usize].lock_until = until;
+        self.cpus[self.here as usize].deaf_until = until;
         #[cfg(test)]
         self.locks.push(tests::Held { by: self.here, rq: cpu, from, until });
         #[cfg(not(test))]
@@ -262,7 +276,8 @@ impl Sim {
             Act::Run => self.run_task(cpu),
             Act::Select => self.wake_select(cpu),
             Act::Enqueue { task, target } => self.wake_enqueue(cpu, task, target),
-            Act::Schedule | Act::LeaveIdle => self.schedule(cpu),
+            Act::Schedule => self.schedule(cpu),
+            Act::LeaveIdle => self.leave_idle(cpu),
             Act::Pick => self.pick_again(cpu),
             Act::EnterIdle => self.enter_idle(cpu),
             Act::Rest => self.post(cpu, NEVER),
@@ -292,7 +307,11 @@ impl Sim {
             self.work(self.costs.tick_ns);
         }
         self.class_tick(cpu);
-        let delay = self.clock - began;
+        self.interrupted(cpu, self.clock - began);
+    }
+
+    /// What the CPU is doing takes so much longer.
+    pub(crate) fn interrupted(&mut self, cpu: u32, delay: Time) {
         let next = self.slots.get(cpu as usize);
         if next != NEVER {
             self.post(cpu, next + delay);
@@ -318,10 +337,16 @@ impl Sim {
     #[inline]
     fn count_message(&mut self) {
         self.received += 1;
-        for i in 0..self.marks.len() {
-            if self.marks[i].0 == self.received {
-                self.marks[i].1 = self.mark();
-            }
+        if self.marks.iter().any(|mark| mark.0 == self.received) {
+            self.set_marks();
+        }
+    }
+
+    #[cold]
+    fn set_marks(&mut self) {
+        let now = self.mark();
+        for mark in self.marks.iter_mut().filter(|mark| mark.0 == self.received) {
+            mark.1 = now.clone();
         }
     }
 

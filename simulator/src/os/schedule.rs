@@ -14,7 +14,7 @@ const PICK_PARTS: u64 = 3;
 
 impl Sim {
     /// True if the CPU's own run-queue lock is free; otherwise it spins and tries again.
-    fn own_lock(&mut self, cpu: u32) -> bool {
+    pub(super) fn own_lock(&mut self, cpu: u32) -> bool {
         let until = self.cpus[cpu as usize].lock_until;
         if until > self.now {
             self.post(cpu, until);
@@ -53,6 +53,7 @@ impl Sim {
         }
         if let Some(open) = self.cpus[cpu as usize].open_from {
             self.hold_rq(cpu, self.now, open);
+            self.cpus[cpu as usize].deaf_until = self.clock;
             self.cpus[cpu as usize].act = Act::Pick;
             if prev != NONE {
                 self.tasks[prev as usize].off_cpu_at = self.clock + 1;

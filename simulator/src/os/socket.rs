@@ -200,6 +200,13 @@ impl Sim {
         self.post(self.here, self.clock);
     }
 
+    /// A service time is within 1 % of its mean, so that tasks do not go in step.
+    #[inline]
+    pub(super) fn service(&mut self, mean: u64) -> u64 {
+        let spread = mean / 100;
+        mean - spread + self.random.below(2 * spread + 1)
+    }
+
     /// Is there room for a message? Then prepare one.
     fn send(&mut self, task: u32) {
         let channel = self.tasks[task as usize].channel as usize;
@@ -216,7 +223,8 @@ impl Sim {
         let buffer = self.allocate();
         self.tasks[task as usize].buffer = buffer;
         self.socket_line(self.tasks[task as usize].pid_line);
-        self.work(self.costs.syscall_ns + self.send_ns);
+        let service = self.service(self.send_ns);
+        self.work(self.costs.syscall_ns + service);
         self.tasks[task as usize].stage = Stage::Deliver;
         self.post(self.here, self.clock);
     }
@@ -273,7 +281,8 @@ impl Sim {
             return self.block(task, State::Asleep);
         };
         self.buffer_lines(BUFFER_LINES, self.buffers[message.buffer as usize].last);
-        self.work(self.costs.syscall_ns + self.recv_ns);
+        let service = self.service(self.recv_ns);
+        self.work(self.costs.syscall_ns + service);
         self.tasks[task as usize].stage = Stage::Release;
         self.post(self.here, self.clock);
     }

@@ -85,6 +85,11 @@ pub(crate) struct Cpu {
     pub(crate) rq: RunQueue,
     /// The run-queue lock is taken until then.
     pub(crate) lock_until: Time,
+    /// It takes no interrupt until then: it has a run-queue lock, its own or another's.
+    pub(crate) deaf_until: Time,
+    /// rq->wake_list: tasks that CPUs without a cache in common have woken for this one to queue,
+    /// the next one last.
+    pub(crate) wake_list: Vec<u32>,
     /// Tasks to wake, the next one last.
     pub(crate) wakes: Vec<u32>,
     /// On its way here: taken from its queue, not yet on ours.
@@ -110,6 +115,8 @@ impl Cpu {
             need_resched: false,
             rq: RunQueue::new(levels),
             lock_until: 0,
+            deaf_until: 0,
+            wake_list: Vec::new(),
             wakes: Vec::new(),
             stolen: NONE,
             open_from: None,
@@ -125,6 +132,6 @@ impl Cpu {
 
     /// available_idle_cpu().
     pub(crate) fn idle(&self) -> bool {
-        self.curr == NONE && self.rq.nr == 0
+        self.curr == NONE && self.rq.nr == 0 && self.wake_list.is_empty()
     }
 }

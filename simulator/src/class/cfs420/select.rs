@@ -9,7 +9,8 @@ use crate::sched::{Mutant, SIS_CORE, SIS_PROP, SIS_ROTATE};
 const FLIPS_DECAY: u64 = 1_000_000_000;
 
 impl Sim {
-    /// available_idle_cpu(), from the CPU at hand: curr, and if that is the idle task, nr_running.
+    /// available_idle_cpu(), from the CPU at hand: curr, and if that is the idle task, nr_running
+    /// and the wake list, a line that nobody writes on a machine of one LLC.
     pub(crate) fn look_idle(&mut self, cpu: u32) -> bool {
         self.clock += self.costs.look_ns;
         self.charge_load(Sim::rq_line(cpu, RqLine::Curr));
@@ -17,6 +18,9 @@ impl Sim {
             return false;
         }
         self.charge_load(Sim::rq_line(cpu, RqLine::Lock));
+        if self.topology.nr_llcs() > 1 {
+            self.charge_load(Sim::rq_line(cpu, RqLine::Wakes));
+        }
         self.cpus[cpu as usize].idle()
     }
 
