@@ -30,13 +30,17 @@ Examples:
   ballast kernel build --unpatched --source 7.2.13
   ballast kernel build --debug --jobs 2
 
-The source comes from the distribution, through apt: 0.2 GB, and up to 1.5 GB of the disk for it and
-the first kernel. The same again takes no time; a change to patches or policy compiles what it touches.
+The source comes from the distribution, through apt: 0.2 GB, and 1.5 GB of the disk for it and the
+first kernel. The same again takes no time; a change to a patch compiles what it touches.
 
 Exit status: 0; 1 the patches do not fit the source, or the build failed; 2 wrong usage or an unknown
 source; 3 this machine lacks a package, room on the disk or a network.")]
     Build(BuildArgs),
     /// Shows what is built: version, patches, flags, size, place
+    #[command(after_help = "\
+Examples:
+  ballast kernel show
+  ballast kernel show --json -")]
     Show(Out),
 }
 
@@ -113,7 +117,7 @@ impl BuildArgs {
         };
         let begin = Instant::now();
         let built = build::build(&request, &Progress::new())?;
-        let text = format!("{}({} s)\n", describe(&built), begin.elapsed().as_secs());
+        let text = format!("{}  took      {} s\n", describe(&built), begin.elapsed().as_secs());
         say(sink.as_ref(), &[built], &text)
     }
 }
@@ -172,7 +176,7 @@ fn say(sink: Option<&Sink>, kernels: &[Built], text: &str) -> Result<u8> {
 
 /// A kernel in a few lines of at most 100 columns, but for paths.
 fn describe(built: &Built) -> String {
-    let mut text = format!("{}", built.release);
+    let mut text = built.release.clone();
     if let Some(mutant) = &built.mutant {
         text.push_str(&format!(" with the mutant {mutant}"));
     }
@@ -199,4 +203,50 @@ fn flags(built: &Built) -> Vec<String> {
     let all: Vec<String> =
         built.features.iter().map(|f| format!("{} {}", f.name, state(f.default))).collect();
     all.chunks(5).map(|row| row.join(", ")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ballast_lab::kernel::build::Feature;
+
+    fn built() -> Built {
+        let feature = |(name, default): (&str, bool)| Feature { name: name.into(), default };
+        let flags = [("NEWIDLE", true), ("SIS_CORE", true), ("SIS_LIMIT", false)];
+        Built {
+            kind: Kind::Patched,
+            release: "7.2.13-ballast".into(),
+            package: "linux-source-7.2".into(),
+            version: "7.2.13-1".into(),
+            source_sha256: "aa".into(),
+            patches: vec!["0001-a.patch".into(), "0002-b.patch".into()],
+            features: flags.map(feature).to_vec(),
+            mutant: None,
+            compiler: "gcc 12.2.0, ld 2.40".into(),
+            size: 2_700_000,
+            digest: "bb".into(),
+            recipe: "cc".into(),
+            key: "dd".into(),
+            folder: "/cache/built/dd".into(),
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_described_in_a_few_lines() {
+        let wanted = "\
+7.2.13-ballast
+  source    linux-source-7.2 7.2.13-1
+  patches   0001-a.patch
+            0002-b.patch
+  flags     NEWIDLE on, SIS_CORE on, SIS_LIMIT off
+  compiler  gcc 12.2.0, ld 2.40
+  size      2.7 MB
+  image     /cache/built/dd/bzImage
+";
+        assert_eq!(describe(&built()), wanted);
+        let mutant = Built { mutant: Some("01-x".into()), patches: Vec::new(), ..built() };
+        let text = describe(&mutant);
+        assert!(text.starts_with("7.2.13-ballast with the mutant 01-x\n"), "{text}");
+        assert!(text.contains("\n  patches   none\n"), "{text}");
+    }
 }

@@ -212,12 +212,14 @@ impl Run<'_> {
         let what = told(source);
         let (download, disk) = self.sources.price(source, self.request.kind.word());
         if disk > 0 {
-            let folder = self.sources.folder().display();
             let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
+            let folder = self.sources.folder().display();
+            let first = match download {
+                0 => String::new(),
+                _ => format!("{} to download and ", gb(download)),
+            };
             self.progress.note(&format!(
-                "{what}: {} to download, up to {} of the disk in {folder}, which may be removed \
-                 afterwards",
-                gb(download),
+                "{what}: {first}up to {} of the disk in {folder}, which may be removed afterwards",
                 gb(disk)
             ));
             self.sources.require_room(disk, &format!("building {what}"))?;

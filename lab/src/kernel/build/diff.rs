@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// What files of a tree become: their new bytes, or `None` where one is removed.
 pub type Files = BTreeMap<String, Option<Vec<u8>>>;
 
+/// Reads a file of the tree: `Ok(None)` where there is none.
+pub type Read<'a> = &'a dyn Fn(&str) -> Result<Option<Vec<u8>>, String>;
+
 /// A patch's change to one file.
 #[derive(Debug, PartialEq, Eq)]
 struct Change<'a> {
@@ -36,13 +39,8 @@ pub struct Moved {
     pub lines: usize,
 }
 
-/// Applies a patch to `files`; what is not in them yet comes from `read`, `Ok(None)` where the tree
-/// has no such file. The error is the end of a sentence that begins with the patch's name.
-pub fn apply(
-    patch: &[u8],
-    files: &mut Files,
-    read: &dyn Fn(&str) -> Result<Option<Vec<u8>>, String>,
-) -> Result<Moved, String> {
+/// Applies a patch to `files`; what is not in them yet comes from `read`. The error is the end of a sentence that begins with the patch's name.
+pub fn apply(patch: &[u8], files: &mut Files, read: Read) -> Result<Moved, String> {
     let mut moved = Moved::default();
     for change in parse(patch)? {
         let name = change.new.as_ref().or(change.old.as_ref()).ok_or("names no file")?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, LineWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -191,7 +191,7 @@ impl<'a> Make<'a> {
         unsafe { command.pre_exec(ends_with(std::process::id())) };
         let mut begin = || Ok((File::create(&log)?, command.spawn()?));
         let (file, mut child) = begin().map_err(|e: io::Error| failed(&e.to_string()))?;
-        let mut file = BufWriter::new(file);
+        let mut file = LineWriter::new(file);
         let (mut steps, mut complaint) = (0, None);
         for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).split(b'\n'))
         {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use super::diff::{self, Files};
+use super::diff::{self, Files, Read};
 use super::tree;
 use crate::error::Failure;
 
@@ -54,12 +54,7 @@ impl Mutant {
         comments.filter_map(|line| line.strip_prefix("# in: ")).next().map(|n| n.trim().to_string())
     }
 
-    fn edit(
-        &self,
-        name: &str,
-        files: &mut Files,
-        read: &dyn Fn(&str) -> Result<Option<Vec<u8>>, String>,
-    ) -> Result<(), String> {
+    fn edit(&self, name: &str, files: &mut Files, read: Read) -> Result<(), String> {
         let before = match files.get(name) {
             Some(known) => known.clone(),
             None => read(name)?,

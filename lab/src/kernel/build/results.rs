@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Finished kernels, kept by all that can move a byte of them: `built/KEY/` holds `bzImage`,
 //! `kernel` (the file to boot), `config`, `log` and `build.json`. A folder appears whole, by a
-//! rename; so do `refused/KEY.json`, which remember what the patches did not fit.
+//! rename; so do the files of `refused/`, which remember what the patches did not fit.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,8 @@ use crate::kernel::store::Store;
 use crate::kernel::version;
 use crate::progress::Progress;
 
-/// The series that the patches were made on. Others that apt offers are tried after it.
+/// The series that the patches were made on. Newer ones are tried after it, older ones never: each
+/// try is a download.
 const SERIES: (u32, u32) = (7, 2);
 
 /// What a source's tree takes of the disk, as far as it is unpacked (measured: 0.54 GB).
@@ -116,28 +117,33 @@ pub fn offered(offer: &dyn Offer, here: Vec<Source>, progress: &Progress) -> Res
     }
 }
 
-/// The sources to try, one after the other: the one that the user named, or all that there are,
-/// those of the patches' own series first.
+/// The sources to try, one after the other: the one that the user named, or all from the patches'
+/// own series on, which comes first.
 pub fn candidates(named: Option<&str>, offered: &[Source]) -> Result<Vec<Source>> {
     let all = || offered.iter().map(|s| s.version.as_str()).collect::<Vec<_>>().join(", ");
-    if offered.is_empty() {
-        return Err(Failure::machine(
-            "apt offers no package linux-source-*: a mirror with one of Debian's suites \
-             stable-backports or unstable is needed",
-        ));
+    if let Some(word) = named.filter(|_| !offered.is_empty()) {
+        return match offered.iter().find(|source| is_meant(word, source)) {
+            Some(source) => Ok(vec![source.clone()]),
+            None => Err(Failure::usage(format!(
+                "--source {word}: apt offers no such kernel source: it has {}",
+                all()
+            ))),
+        };
     }
-    let Some(word) = named else {
-        let (own, other): (Vec<Source>, Vec<Source>) =
-            offered.iter().cloned().partition(|s| version::series(&s.version) == Some(SERIES));
-        return Ok([own, other].concat());
+    let of = |fits: fn(&(u32, u32)) -> bool| {
+        let series = |s: &&Source| version::series(&s.version).as_ref().is_some_and(fits);
+        offered.iter().filter(series).cloned().collect::<Vec<Source>>()
     };
-    match offered.iter().find(|source| is_meant(word, source)) {
-        Some(source) => Ok(vec![source.clone()]),
-        None => Err(Failure::usage(format!(
-            "--source {word}: apt offers no such kernel source: it has {}",
-            all()
-        ))),
+    let found = [of(|series| *series == SERIES), of(|series| *series > SERIES)].concat();
+    if found.is_empty() {
+        let instead = if offered.is_empty() { String::new() } else { format!(", only {}", all()) };
+        return Err(Failure::machine(format!(
+            "apt offers no package linux-source-* from {}.{} on{instead}: a mirror with Debian's \
+             stable-backports or unstable is needed",
+            SERIES.0, SERIES.1
+        )));
     }
+    Ok(found)
 }
 
 /// A version as apt names it, the kernel's part of it, its series, or the package.
@@ -160,11 +166,11 @@ impl<'a> Sources<'a> {
         let folder = cache.join("linux");
         fs::create_dir_all(&folder).map_err(|e| cannot(&folder, e))?;
         let sources = Self { folder, lock };
-        remove(&sources.new())?;
+        remove(&sources.unfinished())?;
         Ok(sources)
     }
 
-    fn new(&self) -> PathBuf {
+    fn unfinished(&self) -> PathBuf {
         self.folder.join(".new")
     }
 
@@ -220,7 +226,7 @@ impl<'a> Sources<'a> {
         offer: &dyn Offer,
         progress: &Progress,
     ) -> Result<PathBuf, Trouble> {
-        let (new, place) = (self.new(), self.folder.join(&source.version));
+        let (new, place) = (self.unfinished(), self.folder.join(&source.version));
         remove(&new)?;
         fs::create_dir(&new).map_err(|e| cannot(&new, e))?;
         let package = new.join("package");
@@ -271,8 +277,9 @@ impl<'a> Sources<'a> {
 
     /// Keeps this one alone: a source and its objects are large.
     pub fn keep_only(&self, source: &Source) -> Result<()> {
-        let others = self.all().into_iter().filter(|other| other.version != source.version);
-        others.map(|other| self.discard(&other.version)).collect()
+        let all = self.all();
+        let mut others = all.iter().filter(|other| other.version != source.version);
+        others.try_for_each(|other| self.discard(&other.version))
     }
 }
 

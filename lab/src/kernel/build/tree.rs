@@ -227,6 +227,12 @@ mod tests {
         assert_eq!(place.text("ballast/kernel/fair.c").unwrap(), "fair");
         assert_eq!(place.text("ballast/kernel/half.h"), None);
         assert_eq!(place.text("ballast/kernel/core.c").unwrap(), "new");
+        // One that ends half-way, here because a file is where a folder should be.
+        let half = files(&[("kernel/fair.c", Some("half")), ("kernel/fair.c/x.h", Some("x"))]);
+        tree.change(&half).unwrap_err();
+        assert_eq!(place.text("ballast/kernel/fair.c").unwrap(), "half");
+        tree.change(&Files::new()).unwrap();
+        assert_eq!(place.text("ballast/kernel/fair.c").unwrap(), "fair");
     }
 
     #[test]
