@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Takes a machine from nothing to a build: packages through apt, crates through cargo, programs.
-# Called by ./ballast when something is missing or has changed; `setup.sh test` adds what only
-# the tests use. BALLAST_YES=1 skips the question.
+# Called by ./ballast when something is missing or has changed; `setup.sh kernel` adds what builds
+# kernels, `setup.sh test` that and what only the tests use. BALLAST_YES=1 skips the question.
 set -euo pipefail
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -66,6 +66,11 @@ missing() {
 	have hackbench || echo rt-tests
 	have perf || first_known linux-perf linux-tools-generic
 	[[ $purpose != test ]] || have shellcheck || echo shellcheck
+	[[ -n $purpose ]] || return 0
+	have flex || echo flex
+	have bison || echo bison
+	have bc || echo bc
+	have xz || echo xz-utils
 }
 
 # apt-get as root, from sudo where this is not root; never asks anything itself.

@@ -57,7 +57,7 @@ rust_tests() {
 }
 policy_tests() { make -s -C policy/tests test | grep -vE '^[0-9]+ passed, '; }
 loads() { "$here/boots.sh" loads; } # with a kernel, which what follows needs
-bad_input() { "$here/bad-input.sh"; }
+bad_input() { "$here/bad-input.sh" && "$here/bad-kernel.sh"; }
 in_a_guest() { "$here/guest.sh"; }
 other_folder() { "$here/folders.sh" compare; }
 simulated_table() { "$here/simulated.sh" table; }

@@ -3,6 +3,7 @@
 
 mod data;
 mod demo;
+mod kernel;
 mod lab;
 mod model;
 mod reproduce;
@@ -28,6 +29,7 @@ Examples:
   ballast demo                          a published table, then a virtual machine, in minutes
   ballast lab run                       three schedulers in a virtual machine, ten seeds, a verdict
   ballast lab run --bench pipe+pinned=1 --sched null,ballast
+  ballast kernel build                  Linux with the mechanisms in its own fair class
   ballast reproduce steal-hackbench     a published table, simulated
   ballast machine show e5-2630v4        a machine's CPUs and what things cost there
   ballast scx --help                    the scheduler for this machine
@@ -46,6 +48,9 @@ enum Commands {
         #[command(subcommand)]
         command: LabCommands,
     },
+    /// Builds Linux with the mechanisms in its own fair class
+    #[command(subcommand, arg_required_else_help = true, after_help = kernel::EXAMPLES)]
+    Kernel(kernel::Kernel),
     /// Simulates what a published table measured, and compares
     #[command(arg_required_else_help = true)]
     Reproduce(reproduce::Args),
@@ -78,6 +83,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Commands::Lab { command: LabCommands::Run(args) } => lab::main(&args),
+        Commands::Kernel(command) => kernel::main(&command),
         Commands::Reproduce(args) => reproduce::main(&args),
         Commands::Sim(command) => sim::main(&command),
         Commands::Machine(command) => data::machine(&command),

@@ -60,6 +60,9 @@ fn help_has_examples_and_the_version_its_commit() {
         "--help",
         "lab run --help",
         "demo --help",
+        "kernel --help",
+        "kernel build --help",
+        "kernel show --help",
         "reproduce --help",
         "sim --help",
         "sim run --help",
@@ -82,6 +85,20 @@ fn help_has_examples_and_the_version_its_commit() {
     let (number, commit) = version.trim().split_once('+').unwrap();
     assert_eq!(number, concat!("ballast ", env!("CARGO_PKG_VERSION")));
     assert!(!commit.is_empty());
+}
+
+#[test]
+fn kernels_are_shown_or_what_to_type() {
+    refused(&["kernel", "build", "--debug", "--unpatched"], "--unpatched");
+    refused(&["kernel", "build", "--jobs", "0"], "0");
+    refused(&["kernel", "biuld"], "build");
+    refused(&["kernel", "show", "--json", "/no/such/folder/x.json"], "--json");
+    let output = ballast(&["kernel", "show", "--json", "-"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("unpatched: not built: ./ballast kernel build --unpatched\n"), "{text}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["schema"], &json["kernels"]), (&1.into(), &serde_json::json!([])));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 pub use lock::Lock;
-pub use packages::Image;
+pub use packages::{Image, Source};
 pub use trouble::{Cause, Trouble};
 
 use crate::error::Failure;
@@ -55,13 +55,15 @@ APT::Architecture "amd64";
 APT::Architectures { "amd64"; };
 "#;
 
-/// The kernels that apt offered when it was last asked.
+/// The kernels, and the sources of kernels, that apt offered when it was last asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Index {
     /// Seconds since 1970 at which it was fetched.
     pub fetched: u64,
     /// The newest first, one for each release.
     pub images: Vec<Image>,
+    /// The newest first, one for each version.
+    pub sources: Vec<Source>,
 }
 
 impl Index {
@@ -94,7 +96,12 @@ impl<'a> Apt<'a> {
 
     /// The index of the last refresh, whatever its age.
     pub fn kept(&self) -> Option<Index> {
-        serde_json::from_slice(&fs::read(self.folder.join("kernels.json")).ok()?).ok()
+        read_index(&self.folder)
+    }
+
+    /// The same under a cache folder, whoever holds the lock: an index is written whole.
+    pub fn last(cache: &Path) -> Option<Index> {
+        read_index(&cache.join("apt"))
     }
 
     /// Fetches the indexes of the distribution's kernel suites and lists the images in them.
@@ -120,37 +127,77 @@ impl<'a> Apt<'a> {
             progress,
         )?;
         progress.set("reading the package index");
-        let mut show = self.command("apt-cache");
-        let show = show.args(["--all-versions", "show", &packages::pattern(family)]).output();
-        let show = show.map_err(|e| Failure::machine(format!("cannot run apt-cache: {e}")))?;
-        let stderr = String::from_utf8_lossy(&show.stderr);
-        if !show.status.success() && !stderr.contains("No packages found") {
-            return Err(Trouble::of_apt("cannot read the package index", &stderr));
-        }
-        let images = packages::images(family, &String::from_utf8_lossy(&show.stdout));
-        let index = Index { fetched: now(), images };
+        let index = Index {
+            fetched: now(),
+            images: packages::images(family, &self.show(&packages::pattern(family))?),
+            sources: packages::sources(&self.show(packages::SOURCES)?),
+        };
         let text = serde_json::to_vec_pretty(&index).map_err(anyhow::Error::from)?;
         self.write("kernels.json", &text)?;
         Ok(index)
     }
 
-    /// Downloads a package into an empty folder, unpacks it there and says where its image lies.
+    /// What apt knows of the packages that a regular expression finds.
+    fn show(&self, pattern: &str) -> Result<String, Trouble> {
+        let mut show = self.command("apt-cache");
+        let show = show.args(["--all-versions", "show", pattern]).output();
+        let show = show.map_err(|e| Failure::machine(format!("cannot run apt-cache: {e}")))?;
+        let stderr = String::from_utf8_lossy(&show.stderr);
+        if !show.status.success() && !stderr.contains("No packages found") {
+            return Err(Trouble::of_apt("cannot read the package index", &stderr));
+        }
+        Ok(String::from_utf8_lossy(&show.stdout).into_owned())
+    }
+
+    /// Downloads a kernel's package into an empty folder, unpacks it there and says where its image
+    /// lies.
     pub fn fetch(
         &self,
         image: &Image,
         folder: &Path,
         progress: &Progress,
     ) -> Result<PathBuf, Trouble> {
-        let megabytes = image.size as f64 / 1e6;
-        let what = format!("{} ({megabytes:.1} MB)", image.package);
-        require_room(&self.folder, image.size + image.unpacked + (16 << 20), &what)?;
+        let Image { package, version, size, unpacked, .. } = image;
+        self.require_room(size + unpacked, &told(package, *size))?;
+        let root = self.download(package, version, *size, folder, progress)?;
+        find_image(image, &root)
+    }
+
+    /// The same for a package of sources: where its archive of the whole tree lies.
+    pub fn fetch_source(
+        &self,
+        source: &Source,
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<PathBuf, Trouble> {
+        let Source { package, version, size, unpacked, .. } = source;
+        self.require_room(size + unpacked, &told(package, *size))?;
+        let root = self.download(package, version, *size, folder, progress)?;
+        find_archive(package, &root)
+    }
+
+    /// Downloads a package into an empty folder and unpacks it there.
+    fn download(
+        &self,
+        package: &str,
+        version: &str,
+        size: u64,
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<PathBuf, Trouble> {
+        let what = told(package, size);
         let mut download = self.command("apt-get");
         download.current_dir(folder);
-        download.args(["-q=2", "download", &format!("{}={}", image.package, image.version)]);
-        let failed = format!("cannot fetch {}", image.package);
+        download.args(["-q=2", "download", &format!("{package}={version}")]);
+        let failed = format!("cannot fetch {package}");
         self.watch(download, &failed, &format!("fetching {what}"), progress)?;
         progress.set(&format!("unpacking {what}"));
-        unpack(image, folder, self.lock)
+        unpack(package, folder, self.lock)
+    }
+
+    /// Fails when there is no room for so many bytes beside what apt itself writes.
+    fn require_room(&self, bytes: u64, what: &str) -> Result<(), Trouble> {
+        Ok(require_room(&self.folder, bytes.saturating_add(16 << 20), what)?)
     }
 
     /// Runs apt, showing how far it is, and turns its complaints into one line.
@@ -209,6 +256,10 @@ impl<'a> Apt<'a> {
     }
 }
 
+fn read_index(folder: &Path) -> Option<Index> {
+    serde_json::from_slice(&fs::read(folder.join("kernels.json")).ok()?).ok()
+}
+
 /// apt's own list of the indexes that this machine uses.
 fn system_targets() -> anyhow::Result<String> {
     let ask = |more: &[&str]| {
@@ -216,8 +267,7 @@ fn system_targets() -> anyhow::Result<String> {
         command.arg("indextargets").args(more).env("LC_ALL", "C").stdin(Stdio::null());
         let output = command.output().map_err(|e| {
             Failure::machine(format!(
-                "cannot run apt-get, which finds kernels on Debian and Ubuntu: {e}; name a kernel \
-                 file with --kernel PATH"
+                "cannot run apt-get, which finds kernels on Debian and Ubuntu: {e}; install it"
             ))
         })?;
         anyhow::Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -230,20 +280,26 @@ fn system_targets() -> anyhow::Result<String> {
     Ok(known)
 }
 
-/// Unpacks the downloaded package; its image is in one of three places.
-fn unpack(image: &Image, folder: &Path, lock: &Lock) -> Result<PathBuf, Trouble> {
-    let corrupt = |what: &str| {
-        let package = &image.package;
-        Trouble::corrupt(format!("the package {package} is corrupt: {what}; nothing was kept"))
-    };
+/// A package and its size, as users are told of it.
+fn told(package: &str, size: u64) -> String {
+    format!("{package} ({:.1} MB)", size as f64 / 1e6)
+}
+
+fn corrupt(package: &str, what: &str) -> Trouble {
+    Trouble::corrupt(format!("the package {package} is corrupt: {what}; nothing was kept"))
+}
+
+/// Unpacks the downloaded package and says where.
+fn unpack(package: &str, folder: &Path, lock: &Lock) -> Result<PathBuf, Trouble> {
+    let corrupt = |what: &str| corrupt(package, what);
     let names = fs::read_dir(folder).map_err(|e| corrupt(&e.to_string()))?;
-    let package = names
+    let file = names
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|e| e == "deb"))
         .ok_or_else(|| corrupt("apt left no file"))?;
     let root = folder.join("root");
     let mut command = Command::new("dpkg-deb");
-    command.arg("-x").arg(&package).arg(&root).env("LC_ALL", "C").stdin(Stdio::null());
+    command.arg("-x").arg(&file).arg(&root).env("LC_ALL", "C").stdin(Stdio::null());
     lock.pass_to(&mut command);
     let output = command.output().map_err(|e| {
         Failure::machine(format!("cannot run dpkg-deb, which unpacks kernels: {e}"))
@@ -251,12 +307,15 @@ fn unpack(image: &Image, folder: &Path, lock: &Lock) -> Result<PathBuf, Trouble>
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         return Err(match stderr.lines().find(|line| line.contains("No space left on device")) {
-            Some(full) => {
-                Failure::machine(format!("no room to unpack {}: {full}", image.package)).into()
-            }
+            Some(full) => Failure::machine(format!("no room to unpack {package}: {full}")).into(),
             None => corrupt(stderr.lines().next().unwrap_or("dpkg-deb failed")),
         });
     }
+    Ok(root)
+}
+
+/// A kernel's image is in one of three places.
+fn find_image(image: &Image, root: &Path) -> Result<PathBuf, Trouble> {
     let release = &image.release;
     [
         format!("usr/lib/modules/{release}/vmlinuz"),
@@ -266,11 +325,23 @@ fn unpack(image: &Image, folder: &Path, lock: &Lock) -> Result<PathBuf, Trouble>
     .into_iter()
     .map(|name| root.join(name))
     .find(|path| path.is_file())
-    .ok_or_else(|| corrupt("it holds no kernel image"))
+    .ok_or_else(|| corrupt(&image.package, "it holds no kernel image"))
 }
 
-/// Fails when a folder's disk has less room than is needed.
-fn require_room(folder: &Path, need: u64, what: &str) -> anyhow::Result<()> {
+/// A tree's archive is named like its package: in `usr/src`, or in a folder there.
+fn find_archive(package: &str, root: &Path) -> Result<PathBuf, Trouble> {
+    let folder = root.join("usr/src");
+    [folder.clone(), folder.join(package)]
+        .iter()
+        .flat_map(|folder| {
+            ["xz", "bz2", "gz"].map(|end| folder.join(format!("{package}.tar.{end}")))
+        })
+        .find(|path| path.is_file())
+        .ok_or_else(|| corrupt(package, "it holds no archive of a kernel's source"))
+}
+
+/// Fails when a folder's disk has less room, in bytes, than is needed.
+pub fn require_room(folder: &Path, need: u64, what: &str) -> anyhow::Result<()> {
     let free = free_bytes(folder).map_err(|e| {
         Failure::machine(format!("cannot use the folder {}: {e}", folder.display()))
     })?;

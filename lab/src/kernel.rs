@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Finds the kernel that a guest boots, and judges it before it is booted.
 
+pub mod build;
 mod bzimage;
 mod search;
 mod store;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Progress on standard error: one line rewritten in place on a terminal, nothing elsewhere.
+//! Progress on standard error: one line rewritten in place on a terminal, elsewhere nothing but
+//! what takes minutes.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,20 @@ impl Progress {
         let _ = write!(io::stderr(), "\r{text:<pad$}", pad = *width);
         let _ = io::stderr().flush();
         *width = text.chars().count();
+    }
+
+    /// Begins something that takes a while: told in a line of its own where there is no terminal.
+    pub fn phase(&self, text: &str) {
+        self.set(text);
+        if !io::stderr().is_terminal() {
+            eprintln!("ballast: {text}");
+        }
+    }
+
+    /// Says something that stays, terminal or not.
+    pub fn note(&self, text: &str) {
+        self.clear();
+        eprintln!("ballast: {text}");
     }
 
     /// Wipes the current line, so that a report can follow.

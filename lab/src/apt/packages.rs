@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Kernel images among the packages that apt offers.
+//! Kernel images, and sources of kernels, among the packages that apt offers.
 
 use std::cmp::Ordering;
 
@@ -22,6 +22,24 @@ pub struct Image {
     /// Bytes of the unpacked package.
     pub unpacked: u64,
 }
+
+/// A package with the source of a kernel in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The package's name, e.g. `linux-source-7.2`.
+    pub package: String,
+    /// The package's version, e.g. `7.2.13-1`.
+    pub version: String,
+    /// Bytes to download.
+    pub size: u64,
+    /// Bytes of the unpacked package, which still holds an archive.
+    pub unpacked: u64,
+    /// SHA-256 of the package in hexadecimal, as the signed index names it.
+    pub sha256: String,
+}
+
+/// The extended regular expression that `apt-cache show` finds sources by.
+pub const SOURCES: &str = "^linux-source-[0-9.]+$";
 
 /// Smaller packages hold no image: they only name others that do.
 const SMALLEST: u64 = 4 << 20;
@@ -57,9 +75,40 @@ fn newest_first(a: &Image, b: &Image) -> Ordering {
     version::compare(&b.release, &a.release).then_with(|| a.release.cmp(&b.release))
 }
 
+/// Reads what `apt-cache show` prints: the newest source first, one for each version.
+pub fn sources(show: &str) -> Vec<Source> {
+    let mut found: Vec<Source> = show.split("\n\n").filter_map(source).collect();
+    found.sort_by(|a, b| {
+        version::compare(&b.version, &a.version).then_with(|| a.sha256.cmp(&b.sha256))
+    });
+    found.dedup_by(|later, first| later.version == first.version);
+    found
+}
+
+/// The source that a paragraph describes.
+fn source(paragraph: &str) -> Option<Source> {
+    let get = |key: &str| value(paragraph, key);
+    let source = Source {
+        package: get("Package")?.to_string(),
+        version: get("Version")?.to_string(),
+        size: get("Size")?.parse().ok()?,
+        unpacked: get("Installed-Size")?.parse::<u64>().ok()?.checked_mul(1024)?,
+        sha256: get("SHA256")?.to_string(),
+    };
+    let series = source.package.strip_prefix("linux-source-")?;
+    let named = series.chars().all(|c| c.is_ascii_digit() || c == '.') && !series.is_empty();
+    let digest = source.sha256.len() == 64 && source.sha256.chars().all(|c| c.is_ascii_hexdigit());
+    (named && digest && is_plain(&source.version) && version::series(&source.version).is_some())
+        .then_some(source)
+}
+
+fn value<'a>(paragraph: &'a str, key: &str) -> Option<&'a str> {
+    paragraph.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}
+
 /// The image that a paragraph describes, with the rank of its name's prefix.
 fn image(family: Family, paragraph: &str) -> Option<(usize, Image)> {
-    let get = |key: &str| paragraph.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(": "));
+    let get = |key: &str| value(paragraph, key);
     let (prefixes, flavour) = names(family);
     let package = get("Package")?;
     let (rank, release) = prefixes.iter().enumerate().find_map(|(rank, prefix)| {
@@ -73,15 +122,17 @@ fn image(family: Family, paragraph: &str) -> Option<(usize, Image)> {
         size: get("Size")?.parse().ok()?,
         unpacked: get("Installed-Size")?.parse::<u64>().ok()?.checked_mul(1024)?,
     };
-    (release.ends_with(flavour) && image.size >= SMALLEST && is_plain(&image))
-        .then_some((rank, image))
+    let sound = image.size >= SMALLEST
+        && is_plain(&image.release)
+        && is_plain(&image.version)
+        && version::series(&image.release).is_some();
+    (release.ends_with(flavour) && sound).then_some((rank, image))
 }
 
-/// A release becomes a folder's name and part of a command: nothing but what releases are made of.
-fn is_plain(image: &Image) -> bool {
-    let plain =
-        |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.~:_".contains(c));
-    plain(&image.release) && plain(&image.version) && version::series(&image.release).is_some()
+/// A release or version becomes a folder's name and part of a command: nothing but what they are
+/// made of.
+fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.~:_".contains(c))
 }
 
 #[cfg(test)]

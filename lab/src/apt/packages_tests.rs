@@ -137,3 +137,69 @@ fn pattern_names_prefixes_and_flavour() {
     assert_eq!(pattern(Family::Debian), "^(linux-binary-|linux-image-)[0-9].*-cloud-amd64$");
     assert_eq!(pattern(Family::Ubuntu), "^(linux-image-|linux-image-unsigned-)[0-9].*-generic$");
 }
+
+/// Debian: two suites side by side, a package that names another, and one for documents.
+const DEBIAN_SOURCES: &str = "\
+Package: linux-source-7.2
+Source: linux
+Version: 7.2.9-1~bpo13+1
+Installed-Size: 160837
+Size: 164695652
+SHA256: e73de537b76ee6f17deedb149707ca7dec1a27499895bf2f6b51e782687dd0c6
+
+Package: linux-source-7.3
+Version: 7.3.4-1~bpo13+1
+Installed-Size: 160880
+Size: 164741456
+SHA256: 97a3aac3a9eeb8f18e8b0511af9261c54605fd23b712f1a48144360a123738a2
+
+Package: linux-source-7.2
+Version: 7.2.13-1
+Installed-Size: 160263
+Size: 164108840
+SHA256: 30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d
+
+Package: linux-source
+Version: 7.2.13-1
+Installed-Size: 14
+Size: 1916
+SHA256: 58d75ac2c2925c71447d039cfb4f7a1f3c0053fbcc0d78c4822538f1a3f5e9c5
+";
+
+#[test]
+fn sources_newest_first() {
+    let found = sources(DEBIAN_SOURCES);
+    let versions: Vec<&str> = found.iter().map(|source| source.version.as_str()).collect();
+    assert_eq!(versions, ["7.3.4-1~bpo13+1", "7.2.13-1", "7.2.9-1~bpo13+1"]);
+    assert_eq!(
+        found[1],
+        Source {
+            package: "linux-source-7.2".into(),
+            version: "7.2.13-1".into(),
+            size: 164108840,
+            unpacked: 160263 * 1024,
+            sha256: "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d".into(),
+        }
+    );
+    assert_eq!(sources(&format!("{DEBIAN_SOURCES}\n{DEBIAN_SOURCES}")), found);
+}
+
+#[test]
+fn odd_sources_are_passed_over() {
+    let digest = "a".repeat(64);
+    for (package, version, digest) in [
+        ("linux-source-", "7.2.13-1", digest.as_str()),
+        ("linux-source-7.2/..", "7.2.13-1", &digest),
+        ("linux-source-7.2", "../7.2", &digest),
+        ("linux-source-7.2", "seven", &digest),
+        ("linux-source-7.2", "7.2.13-1", "short"),
+    ] {
+        let text = format!(
+            "Package: {package}\nVersion: {version}\nInstalled-Size: 1\nSize: 1\nSHA256: {digest}\n"
+        );
+        assert_eq!(sources(&text), [], "{text}");
+    }
+    for len in 0..DEBIAN_SOURCES.len() {
+        sources(&DEBIAN_SOURCES[..len]);
+    }
+}

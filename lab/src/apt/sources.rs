@@ -67,7 +67,7 @@ pub fn distribution(os_release: &str) -> Result<(Family, String)> {
         _ if !base.is_empty() => Ok((Family::Ubuntu, base.into())),
         _ => Err(Failure::machine(format!(
             "kernels are found through apt on Debian and Ubuntu only, and this machine runs {}: \
-             name a kernel file with --kernel PATH",
+             use a machine with one of them",
             if id.is_empty() { "an unnamed system" } else { id }
         ))),
     }
@@ -132,8 +132,7 @@ pub fn sources_list(
     lines.dedup();
     if lines.is_empty() {
         return Err(Failure::machine(format!(
-            "apt on this machine has no {} mirror for {codename}: add one to its sources, or name \
-             a kernel file with --kernel PATH",
+            "apt on this machine has no {} mirror for {codename}: add one to its sources",
             family.origin()
         )));
     }

@@ -15,6 +15,16 @@ fn image() -> Image {
     }
 }
 
+fn source() -> Source {
+    Source {
+        package: "linux-source-7.2".into(),
+        version: "7.2.13-1".into(),
+        size: 1,
+        unpacked: 1,
+        sha256: "0".repeat(64),
+    }
+}
+
 fn lock(folder: &Path) -> Lock {
     Lock::take(&folder.join(".lock"), || {}).unwrap()
 }
@@ -29,7 +39,7 @@ fn progress_of_apt_is_read() {
 
 #[test]
 fn an_index_is_fresh_for_a_day() {
-    let at = |fetched| Index { fetched, images: Vec::new() }.is_fresh();
+    let at = |fetched| Index { fetched, images: Vec::new(), sources: Vec::new() }.is_fresh();
     assert!(at(now()) && at(now() - FRESH + 60));
     assert!(!at(now() - FRESH) && !at(0) && !at(now() + 3600), "nor one from the future");
 }
@@ -68,7 +78,7 @@ fn an_index_that_is_damaged_or_missing_is_not_used() {
     let lock = lock(cache.path());
     let apt = Apt::open(cache.path(), &lock).unwrap();
     assert_eq!(apt.kept(), None);
-    let index = Index { fetched: 7, images: vec![image()] };
+    let index = Index { fetched: 7, images: vec![image()], sources: vec![source()] };
     let text = serde_json::to_vec(&index).unwrap();
     apt.write("kernels.json", &text).unwrap();
     assert_eq!(apt.kept(), Some(index));
@@ -115,9 +125,25 @@ fn the_image_is_found_in_its_places() {
     for name in ["usr/lib/modules/7.2.13-cloud-amd64/vmlinuz", "boot/vmlinuz-7.2.13-cloud-amd64"] {
         let folder = tempfile::tempdir().unwrap();
         pack(folder.path(), &[(name, "image"), ("boot/config", "x")]);
-        let path = unpack(&image(), folder.path(), &lock(folder.path())).unwrap();
+        let root = unpack("x", folder.path(), &lock(folder.path())).unwrap();
+        let path = find_image(&image(), &root).unwrap();
         assert_eq!(path, folder.path().join("root").join(name));
         assert_eq!(fs::read(path).unwrap(), b"image");
+    }
+}
+
+#[test]
+fn the_archive_is_found_in_its_places() {
+    for name in
+        ["usr/src/linux-source-7.2.tar.xz", "usr/src/linux-source-7.2/linux-source-7.2.tar.bz2"]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        let told = find_archive("linux-source-7.2", folder.path()).unwrap_err().error.to_string();
+        assert!(told.contains("linux-source-7.2 is corrupt: it holds no archive"), "{told}");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "archive").unwrap();
+        assert_eq!(find_archive("linux-source-7.2", folder.path()).unwrap(), path);
     }
 }
 
@@ -127,7 +153,8 @@ fn a_corrupt_package_is_told() {
         return;
     }
     let tell = |folder: &Path, what: &str| {
-        let trouble = unpack(&image(), folder, &lock(folder)).unwrap_err();
+        let root = unpack(&image().package, folder, &lock(folder));
+        let trouble = root.and_then(|root| find_image(&image(), &root)).unwrap_err();
         let text = trouble.error.to_string();
         assert_eq!((trouble.cause, exit_status(&trouble.error)), (Cause::Corrupt, 1));
         assert!(text.starts_with("the package linux-binary-7.2.13-cloud-amd64 is corrupt: "));

@@ -53,7 +53,7 @@ impl Trouble {
             _ => text.strip_prefix("Failed to fetch ").unwrap_or(text),
         };
         let remedy = match cause {
-            Cause::Unreachable => "; connect this machine, or name a kernel with --kernel PATH",
+            Cause::Unreachable => "; connect this machine",
             Cause::Gone => "; the mirror may be in the middle of an update: try again",
             Cause::Corrupt => "; nothing was kept: try again, or use another mirror",
             Cause::Unsigned => "; bring the distribution's keyring package up to date",
@@ -130,7 +130,7 @@ mod tests {
             let (cause, message, status) = told(text);
             assert_eq!((cause, status), (Cause::Unreachable, 3), "{message}");
             assert!(message.starts_with("cannot fetch it: http://mirror.example"), "{message}");
-            assert!(message.ends_with("--kernel PATH"), "{message}");
+            assert!(message.ends_with("; connect this machine"), "{message}");
             assert!(!message.contains('\n'));
         }
     }

@@ -14,7 +14,7 @@ use super::store::{self, Kept, Store};
 use super::{bzimage, judge_bytes, version, Kernel};
 use crate::apt::{Apt, Cause, Image, Index, Trouble};
 use crate::btf::{Verdict, RULES};
-use crate::error::Failure;
+use crate::error::{exit_status, Failure};
 use crate::progress::Progress;
 
 /// Where images come from: apt, or a test's own.
@@ -33,11 +33,25 @@ impl Offer for Apt<'_> {
     }
 
     fn refresh(&self, progress: &Progress) -> Result<Index, Trouble> {
-        Apt::refresh(self, progress)
+        Apt::refresh(self, progress).map_err(or_a_file)
     }
 
     fn fetch(&self, image: &Image, folder: &Path, progress: &Progress) -> Result<PathBuf, Trouble> {
-        Apt::fetch(self, image, folder, progress)
+        Apt::fetch(self, image, folder, progress).map_err(or_a_file)
+    }
+}
+
+/// Where the machine cannot do it, there is another way.
+fn or_a_file(trouble: Trouble) -> Trouble {
+    match exit_status(&trouble.error) {
+        3 => {
+            let error = Failure::machine(format!(
+                "{:#}, or name a kernel file with --kernel PATH",
+                trouble.error
+            ));
+            Trouble { error, ..trouble }
+        }
+        _ => trouble,
     }
 }
 

@@ -32,7 +32,7 @@ impl Shop {
     fn index(&self, fetched: u64) -> Index {
         let mut images: Vec<Image> = self.files.keys().map(|release| image(release)).collect();
         images.sort_by(|a, b| version::compare(&b.release, &a.release));
-        Index { fetched, images }
+        Index { fetched, images, sources: Vec::new() }
     }
 
     fn asked(&self) -> Vec<String> {
@@ -195,4 +195,12 @@ fn an_image_that_cannot_be_read_is_passed_over() {
     let mut shop = Shop::new(&[("7.2.12", true)]);
     shop.files.insert("7.2.13", b"what".to_vec());
     assert_eq!(Lab::new().search(None, &shop).unwrap(), "7.2.12");
+}
+
+#[test]
+fn where_the_machine_cannot_a_file_is_the_other_way() {
+    let unreachable = or_a_file(trouble(Cause::Unreachable));
+    assert_eq!(unreachable.error.to_string(), "no luck, or name a kernel file with --kernel PATH");
+    assert_eq!((unreachable.cause, exit_status(&unreachable.error)), (Cause::Unreachable, 3));
+    assert_eq!(or_a_file(Trouble::corrupt("bad".into())).error.to_string(), "bad");
 }
