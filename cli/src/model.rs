@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use ballast_lab::error::Failure;
-use ballast_sim::{fit, Costs, Hackbench, MachineSpec, Place, Sched};
+use ballast_sim::{fit, Costs, Hackbench, Kernel, MachineSpec, Place, Sched};
 use ballast_sim_data::costs::COSTS;
 use ballast_sim_data::machine::MachineFile;
 use ballast_sim_data::published::{Baseline, Experiment, Table};
@@ -33,7 +33,8 @@ pub fn machine(file: &MachineFile) -> Result<MachineSpec> {
     }
     let place =
         |p: &ballast_sim_data::machine::Place| Place { core: p.core, llc: p.llc, node: p.node };
-    Ok(MachineSpec { name: file.name.clone(), cpus: file.cpus.iter().map(place).collect(), costs })
+    let cpus = file.cpus.iter().map(place).collect();
+    Ok(MachineSpec { name: file.name.clone(), cpus, costs, kernel: Kernel::default() })
 }
 
 /// A workload as the simulator wants it; times are scaled to `published` loops, or not at all.
@@ -72,24 +73,39 @@ pub fn sched(word: &str, change: Change) -> Result<Sched> {
     Ok(sched)
 }
 
-/// The work of a message with which the baseline's time at the largest x is met, in ns, and that
-/// cell. Nothing else of a table is given, so that no patched figure can be read. The fit is part of
-/// a changed model too.
-pub fn message_ns(
+/// The baseline's time at the largest x, to fit the work of a message to. Nothing else of a table
+/// is given, so that no patched figure can be read. The fit is part of a changed model too.
+pub fn fitted_cell(
     base: &Baseline,
     e: &Experiment,
-    loops: u32,
     change: Change,
-) -> Result<(u64, BaseCell)> {
+) -> Result<(fit::Cell, BaseCell)> {
     let lacks = || Failure::failed("the baseline has no time at a number of groups");
     let x = base.largest_x().ok_or_else(lacks)?;
     let seconds = base.get("time", x).ok_or_else(lacks)?;
     let groups = x.parse().map_err(|_| lacks())?;
     let sched = sched(&e.base, change)?;
     let cell = fit::Cell { groups, sched, time_ns: (seconds * 1e9).round() as u64 };
+    Ok((cell, BaseCell::new("time", x)))
+}
+
+/// What a fit says that finds nothing: a patched scheduler stands where the baseline should.
+pub fn not_fitted() -> anyhow::Error {
+    Failure::failed("the work of a message is fitted to a baseline only")
+}
+
+/// The work of a message with which the baseline's time at the largest x is met, in ns, and that
+/// cell.
+pub fn message_ns(
+    base: &Baseline,
+    e: &Experiment,
+    loops: u32,
+    change: Change,
+) -> Result<(u64, BaseCell)> {
+    let (cell, name) = fitted_cell(base, e, change)?;
     let machine = machine(&MachineFile::find(&e.machine).map_err(usage)?)?;
-    let work = fit::message_ns(&machine, &cell, loops.min(FIT_LOOPS), 1).ok_or_else(lacks)?;
-    Ok((work, BaseCell::new("time", x)))
+    let work = fit::message_ns(&machine, &cell, loops.min(FIT_LOOPS), 1).ok_or_else(not_fitted)?;
+    Ok((work, name))
 }
 
 /// The same from the table that is named above.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `ballast reproduce`: a published table, simulated.
 
+mod ablate;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ Examples:
   ballast reproduce steal-hackbench
   ballast reproduce steal-hackbench --check --json result.json
   ballast reproduce steal-hackbench --full --seeds 5
+  ballast reproduce steal-hackbench --ablate --json parts.json
 
 Exit status: 0; 1 with --check a bound was missed; 2 wrong usage.")]
 pub struct Args {
@@ -38,6 +40,10 @@ pub struct Args {
     /// Loops at the most groups, more at fewer (as many messages); figures are at the published size
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     loops: u32,
+    /// The table again without each part of the model, and with each constant 20 % lower and
+    /// higher: some 10 minutes of CPU time
+    #[arg(long)]
+    ablate: bool,
     /// Exit 1 when a bound is missed
     #[arg(long)]
     check: bool,
@@ -51,6 +57,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 }
+
+/// The one fitted constant.
+const MESSAGE: &str = "message_ns";
 
 /// Runs, prints, and returns the exit status.
 pub fn main(args: &Args) -> Result<u8> {
@@ -92,9 +101,9 @@ fn report(args: &Args, table: Table, change: Change, progress: &Progress) -> Res
     let (message_ns, cell) = message_ns(&table.baseline(), &table.experiment, loops, change)?;
     let machine = machine(&file)?;
     let model = Model { machine, message_ns, loops, seed: args.seed, seeds: args.seeds, change };
-    let cells = simulated(&table, &model, progress)?;
+    let cells = simulated(&table, &model, "", progress)?;
     let mut all = vec![Constant {
-        name: "message_ns".to_owned(),
+        name: MESSAGE.to_owned(),
         value: message_ns as f64,
         unit: "ns".to_owned(),
         source: "fitted: work of sending and receiving a message, alone on a core".to_owned(),
@@ -102,8 +111,29 @@ fn report(args: &Args, table: Table, change: Change, progress: &Progress) -> Res
         derived_from: Vec::new(),
     }];
     all.extend(constants(&file));
+    all.extend(model.machine.kernel.table().into_iter().map(of_the_kernel));
+    let (variants, sensitivity) = match args.ablate {
+        true => (
+            ablate::parts(&table, &model, progress)?,
+            Some(ablate::sensitivity(&table, &model, &all, progress)?),
+        ),
+        false => (Vec::new(), None),
+    };
     let scale = scale(&table, loops);
-    Ok(Report { table, cells, constants: all, scale, seed: args.seed, variants: Vec::new() })
+    let seed = args.seed;
+    Ok(Report { table, cells, constants: all, scale, seed, variants, sensitivity })
+}
+
+/// A number of the modelled kernel.
+fn of_the_kernel(c: ballast_sim::Constant) -> Constant {
+    Constant {
+        name: c.name.to_owned(),
+        value: c.value as f64,
+        unit: c.unit.to_owned(),
+        source: format!("{}: {}", c.what, c.source),
+        fitted_from: None,
+        derived_from: Vec::new(),
+    }
 }
 
 /// Loops of the published run and of ours.

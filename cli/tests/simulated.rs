@@ -85,6 +85,73 @@ fn a_table_out_of_its_bounds_fails_the_check() {
     assert_eq!(missed, text.lines().filter(|l| l.starts_with("MISSED ")).count());
 }
 
+/// Each part is left out, each constant moved both ways unless it is at its end, and none is kept
+/// from the reader. The size is the least at which tasks wake and sleep.
+#[test]
+fn every_part_and_every_constant_is_shown() {
+    let output = ballast("reproduce steal-hackbench --ablate --loops 4 --seeds 1 --json -");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
+    let names = |list: &Value| -> Vec<String> {
+        let names = list.as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap());
+        names.map(str::to_owned).collect()
+    };
+    let parts = [
+        "newidle",
+        "avg_idle_gate",
+        "periodic",
+        "nohz",
+        "wake_affine",
+        "wake_wide",
+        "recent_used_cpu",
+        "socket_contention",
+        "idle_states",
+        "ipi_cost",
+    ];
+    assert_eq!(names(&document["variants"]), parts.map(|p| format!("no {p}")));
+    for variant in document["variants"].as_array().unwrap() {
+        assert_eq!(variant["cells"].as_array().unwrap().len(), 40);
+        let shown = text.matches(variant["name"].as_str().unwrap()).count();
+        assert!(shown >= 5, "{variant}");
+    }
+    let still = &document["variants"][0];
+    let time = |list: &Value, name: &str| {
+        let rows = list.as_array().unwrap();
+        let row = rows.iter().find(|v| v["name"] == name).unwrap().clone();
+        let cells = row["cells"].as_array().unwrap();
+        let time = cells.iter().find(|c| c["metric"] == "time" && c["x"] == "8").unwrap();
+        (time["simulated_base"].as_f64().unwrap(), row["message_ns"].as_f64().unwrap())
+    };
+    let ours = time(&document["variants"], "no newidle");
+    let free = time(&document["variants"], "no socket_contention");
+    assert!(free.0 < ours.0 && free.1 == ours.1, "{free:?} {ours:?}");
+    let rows = &document["sensitivity"]["variants"];
+    let [less, more] = ["message_ns -20 %", "message_ns +20 %"].map(|name| time(rows, name));
+    assert!(less.0 < more.0 && less.1 < ours.1 && more.1 > ours.1, "{less:?} {ours:?} {more:?}");
+    let note = still["note"].as_str().unwrap();
+    assert!(note.starts_with("no figure moves; alive in the test newidle_pulls"), "{note}");
+    let mut moved = names(rows);
+    for name in ["switch_ns +20 %", "buffer_lines +14 %", "line_llc_ns -21 %"] {
+        assert!(moved.iter().any(|m| m == name), "{name}: {moved:?}");
+    }
+    let unchanged = document["sensitivity"]["unchanged"].as_array().unwrap();
+    assert!(unchanged.iter().any(|name| name == "line_socket_ns -20 %"), "{unchanged:?}");
+    moved.extend(unchanged.iter().map(|name| name.as_str().unwrap().to_owned()));
+    let at_their_end = document["sensitivity"]["at_their_end"].to_string();
+    assert_eq!(at_their_end, r#"["smt_permille above 1000"]"#);
+    let constants = names(&document["constants"]);
+    for wanted in ["message_ns", "line_llc_ns", "buffer_lines", "pick_permille", "steal_cost_ns"] {
+        assert!(constants.iter().any(|c| c == wanted), "{constants:?}");
+    }
+    assert_eq!(moved.len(), 2 * constants.len() - 1);
+    for name in constants {
+        let rows = moved.iter().filter(|m| m.starts_with(&format!("{name} "))).count();
+        assert_eq!(rows, if name == "smt_permille" { 1 } else { 2 }, "{name}");
+        assert!(text.contains(&format!("  {name} = ")), "{name}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let one = document(RUN);

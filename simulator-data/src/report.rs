@@ -7,7 +7,9 @@ mod ablation;
 mod document;
 mod judge;
 mod models;
+mod noise;
 mod render;
+mod sensitivity;
 mod short;
 pub(crate) mod text;
 
@@ -21,6 +23,7 @@ pub use ablation::Variant;
 pub use document::Document;
 pub use judge::{judge, Check, Score};
 pub use models::{null, plus_one_percent};
+pub use sensitivity::Sensitivity;
 
 /// A simulated cell, in the published unit at the published size.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,8 +68,10 @@ pub struct Report {
     pub scale: String,
     /// The first seed.
     pub seed: u64,
-    /// The table with one part off, or one constant changed; empty unless asked for.
+    /// The table with one part left out; empty unless asked for.
     pub variants: Vec<Variant>,
+    /// The table with one constant moved; none unless asked for.
+    pub sensitivity: Option<Sensitivity>,
 }
 
 /// What a simulated cell is beside its published one.

@@ -8,6 +8,7 @@
 //! policy     policy/, the C that the kernels run, over accessors that charge the ledger
 //! os         tasks, sockets, wake-up path, schedule(), idle, tick
 //! class      the scheduling classes: cfs-4.20
+//! parts      what can be left out of the model
 //! observe    counters
 //! fit        the one fitted constant
 //! prices     what a steal, a scan and a newidle pass come to
@@ -22,15 +23,17 @@ mod ledger;
 mod machine;
 mod observe;
 mod os;
+mod parts;
 mod policy;
 mod prices;
 mod sched;
 mod workload;
 
-pub use machine::{Costs, MachineSpec, Place};
+pub use machine::{Constant, Costs, Kernel, MachineSpec, Place};
 pub use observe::{Counters, Outcome};
+pub use parts::{Part, Parts, PARTS};
 pub use prices::{prices, Price};
-pub use sched::{Mutant, Parts, Sched, Unknown};
+pub use sched::{Mutant, Sched, Unknown};
 pub use workload::Hackbench;
 
 /// Run a workload on a machine under a scheduler.

@@ -6,30 +6,7 @@ use std::str::FromStr;
 
 use scx_ballast::settings::nearest;
 
-/// Parts of the model, each of which can be left out to see what it is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts {
-    /// Newly idle CPUs balance.
-    pub newidle: bool,
-    /// They do not if they are idle for less than a migration costs.
-    pub avg_idle_gate: bool,
-    /// Ticks balance.
-    pub periodic: bool,
-    /// An idle CPU balances for those whose tick is stopped.
-    pub nohz: bool,
-    /// A wakee may be pulled to its waker's CPU.
-    pub wake_affine: bool,
-    /// Not if waker and wakee have many partners.
-    pub wake_wide: bool,
-    /// The CPU that a task used before its last one is tried.
-    pub recent_used_cpu: bool,
-    /// Socket lines and locks cost and wait.
-    pub socket_contention: bool,
-    /// Leaving idle takes time.
-    pub idle_states: bool,
-    /// Reaching an idle CPU takes time.
-    pub ipi_cost: bool,
-}
+use crate::parts::Parts;
 
 /// A defect to plant: a table that cannot tell it from the model shows nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,44 +17,6 @@ pub enum Mutant {
     NoIdleSearch,
     /// Stealing has the gate of newidle balancing.
     StealGated,
-}
-
-impl Parts {
-    /// Leave out the part of that name, spelled as the field; false if there is none.
-    pub fn leave_out(&mut self, name: &str) -> bool {
-        let part = match name {
-            "newidle" => &mut self.newidle,
-            "avg_idle_gate" => &mut self.avg_idle_gate,
-            "periodic" => &mut self.periodic,
-            "nohz" => &mut self.nohz,
-            "wake_affine" => &mut self.wake_affine,
-            "wake_wide" => &mut self.wake_wide,
-            "recent_used_cpu" => &mut self.recent_used_cpu,
-            "socket_contention" => &mut self.socket_contention,
-            "idle_states" => &mut self.idle_states,
-            "ipi_cost" => &mut self.ipi_cost,
-            _ => return false,
-        };
-        *part = false;
-        true
-    }
-}
-
-impl Default for Parts {
-    fn default() -> Self {
-        Parts {
-            newidle: true,
-            avg_idle_gate: true,
-            periodic: true,
-            nohz: true,
-            wake_affine: true,
-            wake_wide: true,
-            recent_used_cpu: true,
-            socket_contention: true,
-            idle_states: true,
-            ipi_cost: true,
-        }
-    }
 }
 
 /// policy/base.h.
@@ -105,8 +44,6 @@ pub struct Sched {
     pub parts: Parts,
     /// The planted defect, if any.
     pub mutant: Option<Mutant>,
-    /// ns; avg_idle below which a newly idle CPU does not balance.
-    pub migration_cost_ns: u64,
     text: String,
 }
 
@@ -151,13 +88,7 @@ impl Sched {
             features = if on { features | bit } else { features & !bit };
         }
         let parts = Parts::default();
-        Ok(Sched {
-            features,
-            parts,
-            mutant: None,
-            migration_cost_ns: 500_000,
-            text: text.to_owned(),
-        })
+        Ok(Sched { features, parts, mutant: None, text: text.to_owned() })
     }
 
     /// As it was written.

@@ -17,6 +17,7 @@ use crate::model::{hackbench, sched, Change};
 pub const PUBLISHED_LOOPS: u32 = 100_000;
 
 /// What all runs of a table share.
+#[derive(Clone)]
 pub struct Model {
     /// The machine, with its costs.
     pub machine: MachineSpec,
@@ -32,6 +33,13 @@ pub struct Model {
     pub change: Change,
 }
 
+impl Model {
+    /// Those of each cell.
+    pub fn all_seeds(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.seeds).map(|n| self.seed.wrapping_add(n))
+    }
+}
+
 /// One run: a point of the table under one side's scheduler from one seed.
 struct Job {
     workload: Hackbench,
@@ -39,10 +47,30 @@ struct Job {
     seed: u64,
 }
 
-/// Every cell of the table that is modelled.
-pub fn simulated(table: &Table, model: &Model, progress: &Progress) -> Result<Vec<Simulated>> {
+impl Job {
+    fn run(&self, machine: &MachineSpec) -> Outcome {
+        simulate(machine, &self.workload, &self.sched, self.seed)
+    }
+}
+
+/// Every cell of the table that is modelled, on all CPUs; `what` is said before the runs are counted.
+pub fn simulated(
+    table: &Table,
+    model: &Model,
+    what: &str,
+    progress: &Progress,
+) -> Result<Vec<Simulated>> {
     let jobs = jobs(table, model)?;
-    Ok(cells(table, &run(&model.machine, &jobs, progress), model.seeds as usize))
+    let say = |done: usize| progress.set(&format!("{what}{done} of {} runs", jobs.len()));
+    let outcomes = parallel(&jobs, |job| job.run(&model.machine), say);
+    Ok(cells(table, &outcomes, model.seeds as usize))
+}
+
+/// The same on one CPU.
+pub fn simulated_here(table: &Table, model: &Model) -> Result<Vec<Simulated>> {
+    let jobs = jobs(table, model)?;
+    let outcomes: Vec<Outcome> = jobs.iter().map(|job| job.run(&model.machine)).collect();
+    Ok(cells(table, &outcomes, model.seeds as usize))
 }
 
 /// Loops at `x`: as many messages at every point, so that the simulated time is about the same and
@@ -64,37 +92,40 @@ fn jobs(table: &Table, model: &Model) -> Result<Vec<Job>> {
         let variant = table.cells.iter().find(|c| c.x == x).map_or("", |c| c.variant.as_str());
         for word in [table.experiment.base.clone(), table.patched(variant)] {
             let sched = sched(&word, model.change)?;
-            for n in 0..model.seeds {
+            for seed in model.all_seeds() {
                 let (workload, sched) = (workload.clone(), sched.clone());
-                jobs.push(Job { workload, sched, seed: model.seed.wrapping_add(n) });
+                jobs.push(Job { workload, sched, seed });
             }
         }
     }
     Ok(jobs)
 }
 
-/// Results in the order of the jobs, however many threads there are.
-fn run(machine: &MachineSpec, jobs: &[Job], progress: &Progress) -> Vec<Outcome> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results = Mutex::new(vec![Outcome::default(); jobs.len()]);
+/// What `make` makes of each item, in their order, however many threads there are. `done` is told
+/// how many are.
+pub fn parallel<T: Sync, R: Send>(
+    items: &[T],
+    make: impl Fn(&T) -> R + Sync,
+    done: impl Fn(usize) + Sync,
+) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let (next, ready) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
     let work = || {
         // The longest runs stand last: they are taken first.
-        while let Some(i) = jobs.len().checked_sub(1 + next.fetch_add(1, Ordering::Relaxed)) {
-            let job = &jobs[i];
-            let outcome = simulate(machine, &job.workload, &job.sched, job.seed);
-            results.lock().unwrap_or_else(|e| e.into_inner())[i] = outcome;
-            let done = 1 + done.fetch_add(1, Ordering::Relaxed);
-            progress.set(&format!("{done} of {} runs", jobs.len()));
+        while let Some(i) = items.len().checked_sub(1 + next.fetch_add(1, Ordering::Relaxed)) {
+            let result = make(&items[i]);
+            results.lock().unwrap_or_else(|e| e.into_inner())[i] = Some(result);
+            done(1 + ready.fetch_add(1, Ordering::Relaxed));
         }
     };
-    progress.set(&format!("0 of {} runs", jobs.len()));
+    done(0);
     std::thread::scope(|scope| {
         (0..threads).for_each(|_| {
             scope.spawn(work);
         });
     });
-    results.into_inner().unwrap_or_else(|e| e.into_inner())
+    results.into_inner().unwrap_or_else(|e| e.into_inner()).into_iter().flatten().collect()
 }
 
 /// The cells that are modelled.

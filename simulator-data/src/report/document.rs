@@ -27,6 +27,7 @@ pub struct Document {
     constants: Vec<ConstantEntry>,
     cells: Vec<CellEntry>,
     variants: Vec<VariantEntry>,
+    sensitivity: Option<SensitivityEntry>,
     summary: Summary,
 }
 
@@ -68,9 +69,20 @@ struct CellEntry {
     note: Option<String>,
 }
 
+/// The same at a smaller size, with one constant moved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct SensitivityEntry {
+    scale: String,
+    ours: VariantEntry,
+    variants: Vec<VariantEntry>,
+    unchanged: Vec<String>,
+    at_their_end: Vec<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct VariantEntry {
     name: String,
+    message_ns: u64,
     cells: Vec<VariantCell>,
     bounds_met: usize,
     note: Option<String>,
@@ -82,6 +94,8 @@ struct VariantCell {
     metric: String,
     simulated_base: Option<f64>,
     simulated_new: Option<f64>,
+    simulated_base_seeds: Vec<f64>,
+    simulated_new_seeds: Vec<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -114,7 +128,14 @@ impl Report {
             scale: self.scale.clone(),
             constants: self.constants.iter().map(Self::constant).collect(),
             cells: all.iter().map(|p| self.cell(p)).collect(),
-            variants: self.variants.iter().map(|v| self.variant(v)).collect(),
+            variants: self.parts(),
+            sensitivity: self.sensitivity.as_ref().map(|s| SensitivityEntry {
+                scale: s.scale.clone(),
+                ours: self.variant(&s.ours, None),
+                variants: s.variants.iter().map(|v| self.variant(v, None)).collect(),
+                unchanged: s.unchanged.clone(),
+                at_their_end: s.at_their_end.clone(),
+            }),
             summary: Summary {
                 ok: self.ok(),
                 scores: self.scores(),
@@ -176,18 +197,26 @@ impl Report {
         }
     }
 
-    fn variant(&self, v: &super::Variant) -> VariantEntry {
+    fn parts(&self) -> Vec<VariantEntry> {
+        let noise = self.noise();
+        self.variants.iter().map(|v| self.variant(v, Some(self.moves(&noise, v)))).collect()
+    }
+
+    fn variant(&self, v: &super::Variant, note: Option<String>) -> VariantEntry {
         let cell = |s: &Simulated| VariantCell {
             x: s.x.clone(),
             metric: s.metric.clone(),
             simulated_base: s.base.mean(),
             simulated_new: s.new.mean(),
+            simulated_base_seeds: s.base.0.clone(),
+            simulated_new_seeds: s.new.0.clone(),
         };
         VariantEntry {
             name: v.name.clone(),
+            message_ns: v.message_ns,
             cells: v.cells.iter().map(cell).collect(),
             bounds_met: judge(&self.table, &v.cells).iter().filter(|c| c.ok).count(),
-            note: v.alive.clone(),
+            note,
         }
     }
 }

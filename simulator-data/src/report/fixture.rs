@@ -58,5 +58,6 @@ pub fn report(cells: Vec<Simulated>) -> Report {
         scale: "4000 of 100000 loops, scaled to the published size".to_owned(),
         seed: 1,
         variants: Vec::new(),
+        sensitivity: None,
     }
 }

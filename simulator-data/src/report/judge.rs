@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::text::signed;
 use super::{pairs, Pair, Simulated};
+use crate::figure::Seeds;
 use crate::published::{Load, Table};
 
 const TIME_SATURATED_PCT: f64 = 5.0;
@@ -89,12 +90,23 @@ impl Score {
 
 /// Baseline or patched.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Base,
     New,
 }
 
 impl Side {
+    /// In the order of all tables.
+    pub(super) const BOTH: [Self; 2] = [Self::Base, Self::New];
+
+    /// Ours, by seed.
+    pub(super) fn seeds(self, cell: &Simulated) -> &Seeds {
+        match self {
+            Self::Base => &cell.base,
+            Self::New => &cell.new,
+        }
+    }
+
     fn word(self) -> &'static str {
         match self {
             Self::Base => "baseline",

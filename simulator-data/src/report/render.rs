@@ -32,6 +32,7 @@ impl Report {
         out.push('\n');
         out.push_str(&self.constants_text());
         out.push_str(&self.variants_text());
+        out.push_str(&self.sensitivity_text());
         out
     }
 

@@ -6,6 +6,10 @@ use super::*;
 /// Bounds in all.
 const BOUNDS: usize = 20;
 
+fn variant(name: &str, cells: Vec<Simulated>) -> Variant {
+    Variant { name: name.to_owned(), message_ns: 1890, cells, alive: None }
+}
+
 /// Names of the bounds that are missed.
 fn missed(cells: &[Simulated]) -> Vec<String> {
     judge(&table(), cells).into_iter().filter(|c| !c.ok).map(|c| c.name).collect()
@@ -197,16 +201,24 @@ fn tables_fit_and_say_what_is_what() {
     spoilt.retain(|c| c.metric != "find_pct");
     let mut report = report(spoilt);
     report.constants.extend(constants(&MachineFile::find("e5-2630v4").unwrap()));
-    report.variants.push(Variant {
-        name: "no avg_idle gate at all, and a long name".to_owned(),
-        cells: null(&report.cells),
-        alive: Some("no cell moves: 12 pulls in the scenario of its own".to_owned()),
-    });
+    report.variants.push(variant("no avg_idle gate and a long name", null(&report.cells)));
+    let mut alive = variant("no newidle", report.cells.clone());
+    alive.alive = Some("test it_pulls: 12 pulls in a scene of its own".to_owned());
+    report.variants.push(alive);
     let mut large = report.cells.clone();
     large.iter_mut().for_each(|c| c.base = seeds(c.base.mean().unwrap() * 777.0));
     large.iter_mut().for_each(|c| c.new = seeds(c.new.mean().unwrap() * 77.0));
-    let name = "line_llc_ns +20 %".to_owned();
-    report.variants.push(Variant { name, cells: large, alive: None });
+    let mut ours = variant("ours", report.cells.clone());
+    ours.message_ns = 1885;
+    report.sensitivity = Some(Sensitivity {
+        scale: "1600 to 200 loops".to_owned(),
+        ours,
+        same: report.cells.clone(),
+        variants: vec![variant("wakeup_granularity_ns +20 %", large.clone())],
+        unchanged: vec!["line_socket_ns -20 %".to_owned()],
+        at_their_end: vec!["smt_permille above 1000".to_owned()],
+    });
+    report.variants.push(variant("no socket_contention", large));
     let text = report.text();
     for line in text.lines() {
         assert!(line.chars().count() <= text::WIDTH, "{line}");
@@ -226,16 +238,17 @@ fn tables_fit_and_say_what_is_what() {
         "slice, ms, never judged",
         "x 1.42",
         "1 8.084 7.490 ±1.0 -7.3 % 5.938 5.938 ±1.0 +0.0 % predicted*",
-        "no avg_idle gate at all, +0.0 +0.0 +0.0 +0.0 +0.0 +26.1 +20.9 +15.8 +12.3 +7.6",
+        "no avg_idle gate and +0.0 +0.0 +0.0 +0.0 +0.0 +26.1* +20.9* +15.8* +12.3* +7.6*",
         "1 36.1 26.1 -10.0 ± 9.0 outside 0.0 1.0",
         "-2.3 ±1.0",
-        "no avg_idle gate at all, 0.0 0.0 0.0 0.0 0.0 8 of 20",
+        "no avg_idle gate and 0.0* 0.0* 0.0* 0.0* 0.0* 8 of 20",
+        "no newidle: no figure moves; alive in the test it_pulls: 12 pulls",
+        "no figure changes at all: line_socket_ns -20 %.",
+        "not moved, at the end of their range: smt_permille above 1000.",
         "MISSED sched = idle + wake baseline: 1: +0.00 %",
         "smt_permille = 830 permille: derived; derived from the baseline's time at 1, busy_pct at 1",
         "message_ns = 1907.5 ns: fitted; fitted from the baseline's time at 8",
         "null: patched = baseline",
-        "no avg_idle gate at all,",
-        "no cell moves",
     ] {
         assert!(flat.contains(wanted), "{wanted}\n{text}");
     }
@@ -259,7 +272,18 @@ fn the_document_has_the_documented_keys() {
     let mut cells = perfect();
     cells.retain(|c| c.metric != "find_pct");
     let mut report = report(cells);
-    report.variants.push(Variant { name: "x".to_owned(), cells: Vec::new(), alive: None });
+    report.variants.push(variant("no newidle", report.cells.clone()));
+    report.variants[0].alive = Some("test it_pulls".to_owned());
+    report.variants.push(variant("no periodic", null(&report.cells)));
+    report.variants[1].alive = Some("test it_balances".to_owned());
+    report.sensitivity = Some(Sensitivity {
+        scale: "200 loops".to_owned(),
+        ours: variant("ours", report.cells.clone()),
+        same: report.cells.clone(),
+        variants: vec![variant("switch_ns -20 %", Vec::new())],
+        unchanged: Vec::new(),
+        at_their_end: Vec::new(),
+    });
     let words = ["ballast", "reproduce"].map(str::to_owned);
     let json = serde_json::to_value(report.document("0.1.0+abc", &words)).unwrap();
     let text = serde_json::to_string(&report.document("0.1.0+abc", &words)).unwrap();
@@ -300,6 +324,13 @@ fn the_document_has_the_documented_keys() {
     assert_eq!(json["summary"]["ok"], true);
     assert_eq!(json["summary"]["scores"][0]["bounds_met"], BOUNDS);
     assert_eq!(json["summary"]["checks"].as_array().unwrap().len(), BOUNDS);
-    assert_eq!(json["variants"][0]["bounds_met"], 0);
+    let [same, other] = [&json["variants"][0], &json["variants"][1]];
+    assert_eq!((&same["name"], &same["bounds_met"]), (&"no newidle".into(), &BOUNDS.into()));
+    assert_eq!(same["note"], "no figure moves; alive in the test it_pulls");
+    assert_eq!(other["note"], "20 of 40 figures move; alive in the test it_balances");
+    assert_eq!(other["cells"][0]["simulated_new_seeds"].as_array().unwrap().len(), 3);
+    let moved = &json["sensitivity"]["variants"][0];
+    assert_eq!((&moved["message_ns"], &moved["bounds_met"]), (&1890.into(), &0.into()));
+    assert_eq!(json["sensitivity"]["ours"]["bounds_met"], BOUNDS);
     assert_eq!(json["cells"].as_array().unwrap().len(), 40);
 }

@@ -1,40 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What things cost, in integers. Nothing here is fitted.
 
-macro_rules! costs {
-    ($($name:ident: $value:expr, $unit:literal, $what:literal, $source:literal;)*) => {
-        /// Costs of a machine. Each field's unit, meaning and source: [`Costs::table`].
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct Costs {
-            $(#[doc = concat!($what, " (", $unit, "). Source: ", $source, ".")] pub $name: u64,)*
-        }
+use super::constants::constants;
 
-        /// Those of a Broadwell-class Xeon.
-        impl Default for Costs {
-            fn default() -> Self {
-                Costs { $($name: $value,)* }
-            }
-        }
-
-        impl Costs {
-            /// Every constant: name, value, unit, what it is, source.
-            pub fn table(&self) -> Vec<(&'static str, u64, &'static str, &'static str, &'static str)> {
-                vec![$((stringify!($name), self.$name, $unit, $what, $source),)*]
-            }
-
-            /// Set one by name; false if there is none of that name.
-            pub fn set(&mut self, name: &str, value: u64) -> bool {
-                match name {
-                    $(stringify!($name) => self.$name = value,)*
-                    _ => return false,
-                }
-                true
-            }
-        }
-    };
-}
-
-costs! {
+constants! {
+    /// Costs of a machine; the defaults are those of a Broadwell-class Xeon.
+    struct Costs {
     line_smt_ns: 8, "ns", "a cache line from the core's other thread",
         "core-to-core-latency, E5-2630 v4: 8.2, median";
     line_llc_ns: 39, "ns", "a cache line from another core of the LLC",
@@ -75,4 +46,5 @@ costs! {
         "assumed: a bit search, an address, two tests";
     block_ns: 300, "ns", "from a task's last look at its queue until schedule() has its lock",
         "assumed: prepare_to_wait and a few calls";
+    }
 }

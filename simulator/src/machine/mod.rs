@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Machines: where each CPU lies, and what things cost there.
 
+mod constants;
 mod costs;
+mod kernel;
 mod topology;
 
+pub use constants::Constant;
 pub use costs::Costs;
+pub use kernel::Kernel;
 pub(crate) use topology::Topology;
 
 /// Where a CPU lies. CPUs of one core share an LLC, those of one LLC a node.
@@ -27,6 +31,8 @@ pub struct MachineSpec {
     pub cpus: Vec<Place>,
     /// What things cost.
     pub costs: Costs,
+    /// Numbers of the kernel that runs there.
+    pub kernel: Kernel,
 }
 
 impl MachineSpec {
@@ -37,7 +43,12 @@ impl MachineSpec {
             .map(|cpu| cpu % (sockets * cores))
             .map(|core| Place { core, llc: core / cores, node: core / cores })
             .collect();
-        MachineSpec { name: name.to_owned(), cpus, costs: Costs::default() }
+        MachineSpec {
+            name: name.to_owned(),
+            cpus,
+            costs: Costs::default(),
+            kernel: Kernel::default(),
+        }
     }
 
     /// One E5-2630 v4: 10 cores of 2 threads, one LLC; the machine of the stealing table.

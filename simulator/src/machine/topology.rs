@@ -15,15 +15,6 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Percent by which the busiest group must exceed ours before tasks move (sd_init()).
-    pub(crate) fn imbalance_pct(self) -> u64 {
-        match self {
-            Level::Smt => 110,
-            Level::Mc => 117,
-            Level::Numa => 125,
-        }
-    }
-
     /// Failed attempts before cache-hot tasks move too (sd_init()).
     pub(crate) fn cache_nice_tries(self) -> u32 {
         match self {

@@ -80,7 +80,30 @@ impl Sim {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::machine::MachineSpec;
+    use crate::sched::Sched;
+    use crate::workload::Hackbench;
+
+    /// The kick is noticed after an IPI's time, and the task begins after the idle state's exit.
+    #[test]
+    fn a_wake_up_waits_for_the_idle_state() {
+        let begins = |stay: u32, without: &[&str]| {
+            let mut sched = Sched::parse("cfs-4.20").unwrap();
+            without.iter().for_each(|part| assert!(sched.parts.leave_out(part)));
+            let mut s = Sim::new(&MachineSpec::e5_2630v4(), &Hackbench::new(0, 1, 0), &sched, 0);
+            s.cpus[3].stays = [stay; 8];
+            s.enter_idle(3);
+            assert_eq!(s.slots.get(3), NEVER, "it rests");
+            s.kick(3, 5000);
+            s.slots.get(3) - 5000
+        };
+        let (polls, c1e) = (500, 30_000);
+        assert_eq!([begins(polls, &[]), begins(c1e, &[])], [1000, 11_000]);
+        assert_eq!([begins(polls, &["ipi_cost"]), begins(c1e, &["ipi_cost"])], [0, 10_000]);
+        assert_eq!([begins(polls, &["idle_states"]), begins(c1e, &["idle_states"])], [1000, 1000]);
+    }
 
     #[test]
     fn one_long_stay_is_not_typical() {

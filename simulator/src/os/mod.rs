@@ -16,7 +16,7 @@ mod wake;
 
 use crate::engine::{Digest, Random, Slots, Time, NEVER};
 use crate::ledger::Ledger;
-use crate::machine::{Costs, MachineSpec, Topology};
+use crate::machine::{Costs, Kernel, MachineSpec, Topology};
 use crate::observe::{Counters, Mark, Outcome};
 use crate::policy::{Shared, NONE};
 use crate::sched::Sched;
@@ -47,6 +47,7 @@ const RQ_LINES: usize = 4;
 pub(crate) struct Sim {
     pub(crate) topology: Topology,
     pub(crate) costs: Costs,
+    pub(crate) kernel: Kernel,
     pub(crate) sched: Sched,
     workload: Hackbench,
     pub(crate) shared: Shared,
@@ -67,7 +68,7 @@ pub(crate) struct Sim {
     /// By CPU: its buffers that came back.
     free_buffers: Vec<Vec<u32>>,
     /// By CPU: the page that new buffers come from, and how many have.
-    new_buffers: Vec<Option<(u32, usize)>>,
+    new_buffers: Vec<Option<(u32, u64)>>,
     pub(crate) balance: Balance,
     pub(crate) decay: Decay,
     random: Random,
@@ -96,10 +97,11 @@ impl Sim {
         let total = w.messages();
         let marks = [total / 10, total - total / 10].map(|at| (at, Mark::default()));
         let mut sim = Sim {
-            cpus: (0..nr).map(|c| Cpu::new(topology.domains[c].len())).collect(),
+            cpus: (0..nr).map(|c| Cpu::new(topology.domains[c].len(), &m.kernel)).collect(),
             balance: Balance::new(&topology),
             topology,
             costs: m.costs.clone(),
+            kernel: m.kernel.clone(),
             sched: sched.clone(),
             workload: w.clone(),
             shared,
@@ -115,7 +117,7 @@ impl Sim {
             buffers: Vec::new(),
             free_buffers: vec![Vec::new(); nr],
             new_buffers: vec![None; nr],
-            decay: Decay::new(),
+            decay: Decay::new(m.kernel.half_life_ns),
             random: Random::new(seed),
             send_ns,
             recv_ns: w.message_ns - send_ns,
@@ -162,7 +164,7 @@ impl Sim {
             self.clock = 0;
             self.cpus[cpu as usize].counters.wake += 1;
             self.activate(task, cpu);
-            let start = self.random.below(20_000);
+            let start = self.random.below(self.kernel.start_spread_ns);
             self.kick(cpu, start);
         }
         for cpu in 0..nr {

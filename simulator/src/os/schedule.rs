@@ -9,9 +9,6 @@ use super::task::{Act, State};
 use super::{RqLine, Sim};
 use crate::policy::NONE;
 
-/// Of a switch, the part that schedule() needs before it can pick: one third.
-const PICK_PARTS: u64 = 3;
-
 impl Sim {
     /// True if the CPU's own run-queue lock is free; otherwise it spins and tries again.
     pub(super) fn own_lock(&mut self, cpu: u32) -> bool {
@@ -20,6 +17,11 @@ impl Sim {
             self.post(cpu, until);
         }
         until <= self.now
+    }
+
+    /// Of a switch, what schedule() needs before it can pick.
+    fn pick_ns(&self) -> u64 {
+        self.costs.switch_ns * self.kernel.pick_permille / 1000
     }
 
     /// __schedule(), up to the pick or to where it drops its lock.
@@ -34,7 +36,7 @@ impl Sim {
         c.open_from = None;
         let resched = std::mem::take(&mut c.need_resched);
         let prev = c.curr;
-        self.work(self.costs.switch_ns / PICK_PARTS);
+        self.work(self.pick_ns());
         if prev != NONE {
             match self.tasks[prev as usize].state {
                 State::Runnable => {
@@ -90,7 +92,7 @@ impl Sim {
         }
         if prev != next {
             self.cpus[cpu as usize].counters.switches += 1;
-            self.work(self.costs.switch_ns - self.costs.switch_ns / PICK_PARTS);
+            self.work(self.costs.switch_ns - self.pick_ns());
         }
         if prev != NONE && prev != next {
             self.tasks[prev as usize].off_cpu_at = self.clock;

@@ -8,24 +8,7 @@ use std::collections::VecDeque;
 
 use super::task::{Act, Stage, State};
 use super::Sim;
-
-/// Bytes: the default sndbuf of a socket.
-const SNDBUF: u32 = 212_992;
-
-/// Bytes that a message of 100 is charged: buffer and header (measured: 278 of them fit).
-const TRUESIZE: u32 = 768;
-
-/// Cache lines of a buffer that sender and receiver both touch: 4 of the header, 2 of the data and
-/// 1 of the shared info behind them.
-const BUFFER_LINES: u64 = 7;
-
-/// Of them, those that the sender must read before it can use a buffer that another CPU has freed:
-/// the free pointers of header and data. It only writes the others, and a store does not wait.
-const REUSE_LINES: u64 = 2;
-
-/// Buffers of a slab page. Another CPU frees a buffer through its page's own line, which all who
-/// free there share; header and data lie in pages of their own. (recalled: SLUB with 20 CPUs)
-const PAGE_BUFFERS: usize = 32;
+use crate::machine::Kernel;
 
 /// A message's buffer: header and data.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +34,7 @@ pub(super) struct Message {
 pub(super) struct Channel {
     queue: VecDeque<Message>,
     /// Bytes charged and not yet released.
-    charged: u32,
+    charged: u64,
     pub(super) reader: u32,
     reader_asleep: bool,
     /// Senders that sleep, in the order in which they came; the kernel's list has the last first.
@@ -80,9 +63,9 @@ impl Channel {
 
     /// `n` messages of buffer 0, and senders that sleep.
     #[cfg(test)]
-    pub(super) fn fill(&mut self, n: u32, writers: &[u32]) {
+    pub(super) fn fill(&mut self, n: u32, writers: &[u32], k: &Kernel) {
         self.queue = (0..n).map(|_| Message { buffer: 0, sender: 0 }).collect();
-        self.charged = n * TRUESIZE;
+        self.charged = u64::from(n) * k.truesize_bytes;
         self.writers = writers.to_vec();
     }
 
@@ -104,13 +87,13 @@ impl Channel {
     }
 
     /// sock_alloc_send_pskb()'s test, before it allocates.
-    fn has_room(&self) -> bool {
-        self.charged < SNDBUF
+    fn has_room(&self, k: &Kernel) -> bool {
+        self.charged < k.sndbuf_bytes
     }
 
     /// unix_writable(), after a release.
-    fn writable(&self) -> bool {
-        4 * self.charged <= SNDBUF
+    fn writable(&self, k: &Kernel) -> bool {
+        4 * self.charged <= k.sndbuf_bytes
     }
 }
 
@@ -137,7 +120,7 @@ impl Sim {
         let buffer = self.free_buffers[here as usize].pop().unwrap_or_else(|| {
             let siblings = self.new_buffers[here as usize];
             let page_line = match siblings {
-                Some((line, n)) if n < PAGE_BUFFERS => {
+                Some((line, n)) if n < self.kernel.page_buffers => {
                     self.new_buffers[here as usize] = Some((line, n + 1));
                     line
                 }
@@ -150,7 +133,7 @@ impl Sim {
             self.buffers.push(Buffer { home: here, last: here, page_line });
             self.buffers.len() as u32 - 1
         });
-        self.buffer_lines(REUSE_LINES, self.buffers[buffer as usize].last);
+        self.buffer_lines(self.kernel.reuse_lines, self.buffers[buffer as usize].last);
         self.buffers[buffer as usize].last = here;
         buffer
     }
@@ -203,7 +186,7 @@ impl Sim {
     /// A service time is within 1 % of its mean, so that tasks do not go in step.
     #[inline]
     pub(super) fn service(&mut self, mean: u64) -> u64 {
-        let spread = mean / 100;
+        let spread = mean * self.kernel.service_spread_permille / 1000;
         mean - spread + self.random.below(2 * spread + 1)
     }
 
@@ -211,14 +194,14 @@ impl Sim {
     fn send(&mut self, task: u32) {
         let channel = self.tasks[task as usize].channel as usize;
         let line = self.channels[channel].charge_line();
-        if !self.channels[channel].has_room() {
+        if !self.channels[channel].has_room(&self.kernel) {
             if self.sched.parts.socket_contention {
                 self.charge_load(line);
             }
             self.channels[channel].writers.push(task);
             return self.block(task, State::Asleep);
         }
-        self.channels[channel].charged += TRUESIZE;
+        self.channels[channel].charged += self.kernel.truesize_bytes;
         self.socket_line(line);
         let buffer = self.allocate();
         self.tasks[task as usize].buffer = buffer;
@@ -280,7 +263,7 @@ impl Sim {
             self.channels[channel].reader_asleep = true;
             return self.block(task, State::Asleep);
         };
-        self.buffer_lines(BUFFER_LINES, self.buffers[message.buffer as usize].last);
+        self.buffer_lines(self.kernel.buffer_lines, self.buffers[message.buffer as usize].last);
         let service = self.service(self.recv_ns);
         self.work(self.costs.syscall_ns + service);
         self.tasks[task as usize].stage = Stage::Release;
@@ -301,14 +284,14 @@ impl Sim {
             self.free(buffer);
             self.socket_line(self.tasks[sender as usize].pid_line);
         }
-        self.channels[channel].charged -= TRUESIZE;
+        self.channels[channel].charged -= self.kernel.truesize_bytes;
         self.socket_line(self.channels[channel].charge_line());
         self.count_message();
         let t = &mut self.tasks[task as usize];
         t.left -= 1;
         t.stage = Stage::Receive;
         let c = &mut self.channels[channel];
-        if c.writable() && !c.writers.is_empty() {
+        if c.writable(&self.kernel) && !c.writers.is_empty() {
             self.cpus[self.here as usize].wakes.append(&mut c.writers);
             return self.go_on();
         }
@@ -330,19 +313,49 @@ impl Sim {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::machine::MachineSpec;
+    use crate::sched::Sched;
+    use crate::workload::Hackbench;
 
     /// A channel with `n` messages in it.
-    fn charged(n: u32) -> Channel {
-        Channel { charged: n * TRUESIZE, ..Channel::new(0) }
+    fn charged(n: u64) -> Channel {
+        Channel { charged: n * Kernel::default().truesize_bytes, ..Channel::new(0) }
     }
 
     /// The measured capacity, and the measured point of waking: 278, and after 209 reads.
     #[test]
     fn as_many_fit_as_were_measured() {
-        assert!(charged(277).has_room());
-        assert!(!charged(278).has_room());
-        assert!(!charged(278 - 208).writable());
-        assert!(charged(278 - 209).writable());
+        let k = Kernel::default();
+        assert!(charged(277).has_room(&k));
+        assert!(!charged(278).has_room(&k));
+        assert!(!charged(278 - 208).writable(&k));
+        assert!(charged(278 - 209).writable(&k));
+    }
+
+    /// CPU 0 wrote the message and all lines of its socket; CPU 5 reads, then finds the lock held.
+    #[test]
+    fn another_cpus_message_costs_its_lines() {
+        for on in [true, false] {
+            let mut sched = Sched::parse("cfs-4.20").unwrap();
+            sched.parts.socket_contention = on;
+            let mut s = Sim::new(&MachineSpec::e5_2630v4(), &Hackbench::new(1, 1, 100), &sched, 0);
+            let reader = s.channels[0].reader;
+            (s.here, s.clock) = (0, 0);
+            s.allocate();
+            s.channels[0].fill(1, &[], &Kernel::default());
+            s.here = 5;
+            s.cpus[5].curr = reader;
+            s.receive(reader);
+            let work = s.costs.syscall_ns + s.recv_ns;
+            // The state with its lock, and the message's seven lines.
+            assert_eq!(s.clock - work, if on { 8 * s.costs.line_llc_ns } else { 0 });
+            let queue = s.channels[0].queue_line();
+            s.ledger.hold(queue, 99_000);
+            s.release(reader);
+            assert_eq!(s.slots.get(5) == 99_000, on, "it tries again when the lock is free");
+            assert_eq!(s.channels[0].queue.is_empty(), !on);
+        }
     }
 }

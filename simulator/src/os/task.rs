@@ -3,6 +3,7 @@
 
 use crate::class::cfs420::{Entity, RunQueue};
 use crate::engine::Time;
+use crate::machine::Kernel;
 use crate::observe::Counters;
 use crate::policy::NONE;
 
@@ -108,12 +109,12 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(levels: usize) -> Self {
+    pub(crate) fn new(levels: usize, k: &Kernel) -> Self {
         Cpu {
             act: Act::Rest,
             curr: NONE,
             need_resched: false,
-            rq: RunQueue::new(levels),
+            rq: RunQueue::new(levels, k),
             lock_until: 0,
             deaf_until: 0,
             wake_list: Vec::new(),

@@ -158,7 +158,7 @@ fn writers_are_woken_together_the_last_first() {
     let here = s.here as usize;
     s.cpus[here].curr = reader;
     s.allocate();
-    s.channels[3].fill(71, &[5, 9, 2]);
+    s.channels[3].fill(71, &[5, 9, 2], &Kernel::default());
     for (left, woken) in [(70, vec![]), (69, vec![5, 9, 2])] {
         s.release(reader);
         assert_eq!(s.channels[3].len(), left);

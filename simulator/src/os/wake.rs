@@ -10,6 +10,11 @@ use super::{RqLine, Sim};
 use crate::engine::NEVER;
 
 impl Sim {
+    /// Of a wake-up, choosing a CPU; the rest is queueing.
+    fn choose_ns(&self) -> u64 {
+        self.costs.wake_local_ns * self.kernel.choose_permille / 1000
+    }
+
     /// Choose a CPU for the next task to be woken.
     pub(super) fn wake_select(&mut self, cpu: u32) {
         let Some(&task) = self.cpus[cpu as usize].wakes.last() else {
@@ -25,7 +30,7 @@ impl Sim {
             return self.post(cpu, at);
         }
         self.tasks[task as usize].state = State::Waking;
-        self.work(self.costs.wake_local_ns / 2);
+        self.work(self.choose_ns());
         let target = self.select_task_rq(task, cpu);
         self.cpus[cpu as usize].act = Act::Enqueue { task, target };
         self.post(cpu, self.clock);
@@ -39,7 +44,7 @@ impl Sim {
         }
         self.charge_store(Sim::rq_line(home, RqLine::Lock));
         self.tasks[task as usize].state = State::Runnable;
-        self.work(self.costs.wake_local_ns / 2);
+        self.work(self.costs.wake_local_ns - self.choose_ns());
         self.hold_rq(home, self.now, self.clock);
         self.woken(cpu);
     }
@@ -56,7 +61,7 @@ impl Sim {
         self.charge_store(Sim::rq_line(target, RqLine::Lock));
         self.charge_store(Sim::rq_line(target, RqLine::Curr));
         self.charge_store(Sim::rq_line(target, RqLine::Load));
-        self.work(self.costs.wake_local_ns / 2);
+        self.work(self.costs.wake_local_ns - self.choose_ns());
         if target != cpu {
             self.work(self.costs.wake_remote_ns);
         }

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! load_balance() over the scheduling domains: newidle, periodic and nohz.
 
-use super::SCALE;
 use crate::machine::Topology;
 use crate::os::{Act, RqLine, Sim};
 use crate::policy::NONE;
-
-/// Tasks that one pass moves at most (sysctl_sched_nr_migrate).
-const NR_MIGRATE: usize = 32;
-/// A CPU with work balances so much more rarely (busy_factor).
-const BUSY_FACTOR: u64 = 32;
-/// ns; one unit of a domain's interval, which is its weight.
-const INTERVAL_UNIT: u64 = 1_000_000;
 
 /// Machine-wide state of the class.
 #[derive(Clone, Debug)]
@@ -93,7 +85,7 @@ impl Sim {
         let d = &self.topology.domains[cpu as usize][level];
         let (groups, top) =
             (d.groups.len(), level + 1 == self.topology.domains[cpu as usize].len());
-        let pct = d.level.imbalance_pct();
+        let pct = self.kernel.imbalance_pct(d.level);
         let local = self.group_stats(cpu, level, 0);
         let mut busiest = Group { max_load_cpu: NONE, ..Group::default() };
         let mut sum = local;
@@ -144,18 +136,18 @@ impl Sim {
         let mut moved = 0;
         let curr = self.cpus[src as usize].curr;
         let queue = self.cpus[src as usize].rq.by_run.clone();
-        for task in queue.into_iter().take(NR_MIGRATE) {
+        for task in queue.into_iter().take(self.kernel.nr_migrate as usize) {
             if left <= 0 || self.cpus[src as usize].rq.nr < 2 {
                 break;
             }
             let t = &self.tasks[task as usize];
-            let hot = self.now.saturating_sub(t.se.exec_start) < self.sched.migration_cost_ns
+            let hot = self.now.saturating_sub(t.se.exec_start) < self.kernel.migration_cost_ns
                 && failed <= tries;
             let load = t.se.load.get() as i64;
             if task == curr || hot || load / 2 > left {
                 continue;
             }
-            self.work(self.costs.wake_local_ns / 2);
+            self.work(2 * self.requeue_ns());
             self.move_out(task);
             self.move_in(task, cpu);
             left -= load.max(1);
@@ -189,12 +181,12 @@ impl Sim {
         for level in 0..self.topology.domains[cpu as usize].len() {
             let d = &self.topology.domains[cpu as usize][level];
             let own = &d.groups[0];
-            let factor = if kind == Kind::Busy { BUSY_FACTOR } else { 1 };
-            let interval = u64::from(d.weight) * INTERVAL_UNIT * factor;
+            let factor = if kind == Kind::Busy { self.kernel.busy_factor } else { 1 };
+            let interval = u64::from(d.weight) * self.kernel.interval_ns * factor;
             let chosen = own.iter().find(|c| self.cpus[**c as usize].idle()).or(own.first());
             let chosen = chosen == Some(&cpu);
             let state = &mut self.cpus[cpu as usize].rq.domains[level];
-            if self.now >= state.cost_decays_at + SCALE * 1_000_000 {
+            if self.now >= state.cost_decays_at + self.kernel.newidle_decay_ns {
                 state.max_newidle_lb_cost = state.max_newidle_lb_cost * 253 / 256;
                 state.cost_decays_at = self.now;
             }

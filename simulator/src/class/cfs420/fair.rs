@@ -2,7 +2,7 @@
 //! Enqueue, dequeue, pick, preemption.
 
 use super::load::Load;
-use super::{LATENCY, MIN_GRANULARITY, SCALE, WAKEUP_GRANULARITY};
+use super::SCALE;
 use crate::engine::Time;
 use crate::os::{Sim, State};
 use crate::policy::NONE;
@@ -77,7 +77,7 @@ impl Sim {
         if t.se.begun {
             t.se.load.advance(&self.decay, now, 0);
             t.se.vruntime += min - old_min;
-            t.se.vruntime = t.se.vruntime.max(min - LATENCY as i64 / 2);
+            t.se.vruntime = t.se.vruntime.max(min - (self.kernel.latency_ns / 2) as i64);
         } else {
             t.se.begun = true;
             t.se.load = Load::full(now);
@@ -91,7 +91,8 @@ impl Sim {
         c.rq.idle_span(now);
         if c.curr != NONE {
             let curr = &self.tasks[c.curr as usize];
-            if curr.on_rq && curr.se.vruntime - vruntime > WAKEUP_GRANULARITY {
+            let ahead = curr.se.vruntime - vruntime;
+            if curr.on_rq && ahead > self.kernel.wakeup_granularity_ns as i64 {
                 c.need_resched = true;
             }
         }
@@ -134,13 +135,13 @@ impl Sim {
         c.rq.load.advance(&self.decay, now, u64::from(c.rq.nr) * SCALE);
         let nr = u64::from(c.rq.nr);
         if c.curr != NONE && nr > 1 {
-            let period =
-                if nr > LATENCY / MIN_GRANULARITY { nr * MIN_GRANULARITY } else { LATENCY };
+            let (latency, least) = (self.kernel.latency_ns, self.kernel.min_granularity_ns);
+            let period = if nr > latency / least.max(1) { nr * least } else { latency };
             let slice = period / nr;
             let t = &self.tasks[c.curr as usize];
             let ran = now.saturating_sub(t.se.picked_at);
             let ahead = c.rq.leftmost().map_or(0, |l| t.se.vruntime - l.0);
-            if ran > slice || (ran >= MIN_GRANULARITY && ahead > slice as i64) {
+            if ran > slice || (ran >= least && ahead > slice as i64) {
                 c.need_resched = true;
             }
         }

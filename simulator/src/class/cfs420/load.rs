@@ -5,13 +5,17 @@
 use super::SCALE;
 use crate::engine::Time;
 
-/// ns a step: 2^14; 2048 of them are a half-life, 33.6 ms.
-const STEP_SHIFT: u32 = 14;
+/// A half-life in steps.
 const STEPS: usize = 2048;
 
-/// y^n for n steps of a half-life, in 1 / 2^32.
+/// How loads decay.
 #[derive(Clone, Debug)]
-pub(crate) struct Decay(Vec<u64>);
+pub(crate) struct Decay {
+    /// ns.
+    step: u64,
+    /// y^n for n steps of a half-life, in 1 / 2^32.
+    powers: Vec<u64>,
+}
 
 fn square_root(n: u128) -> u128 {
     let mut root = 0u128;
@@ -25,18 +29,18 @@ fn square_root(n: u128) -> u128 {
 }
 
 impl Decay {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(half_life_ns: u64) -> Self {
         let mut y: u128 = 1 << 63;
         for _ in 0..STEPS.trailing_zeros() {
             y = square_root(y << 64);
         }
         let mut power: u128 = u64::MAX.into();
-        let table = (0..STEPS).map(|_| {
+        let powers = (0..STEPS).map(|_| {
             let this = power;
             power = (power * y) >> 64;
             (this >> 32) as u64
         });
-        Decay(table.collect())
+        Decay { step: (half_life_ns / STEPS as u64).max(1), powers: powers.collect() }
     }
 
     /// `value` after `steps`.
@@ -45,7 +49,7 @@ impl Decay {
         if halves >= 63 {
             return 0;
         }
-        let y = self.0[(steps % STEPS as u64) as usize] as i128;
+        let y = self.powers[(steps % STEPS as u64) as usize] as i128;
         ((i128::from(value) * y) >> (32 + halves)) as i64
     }
 }
@@ -64,9 +68,9 @@ impl Load {
 
     /// `weight` has been runnable since the last time.
     pub(super) fn advance(&mut self, decay: &Decay, now: Time, weight: u64) {
-        let steps = now.saturating_sub(self.last) >> STEP_SHIFT;
+        let steps = now.saturating_sub(self.last) / decay.step;
         if steps > 0 {
-            self.last += steps << STEP_SHIFT;
+            self.last += steps * decay.step;
             let target = (weight as i64) << 10;
             self.value = target + decay.of(self.value - target, steps);
         }
@@ -92,7 +96,7 @@ mod tests {
 
     #[test]
     fn half_of_the_way_in_a_half_life() {
-        let d = Decay::new();
+        let d = Decay::new(2048 << 14);
         let mut load = Load::default();
         load.advance(&d, 2048 << 14, 1024);
         assert!((511..=513).contains(&load.get()), "{}", load.get());
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn many_small_steps_are_one_large() {
-        let d = Decay::new();
+        let d = Decay::new(2048 << 14);
         let (mut small, mut large) = (Load::full(0), Load::full(0));
         (1..=1000).for_each(|i| small.advance(&d, i << 14, 0));
         large.advance(&d, 1000 << 14, 0);

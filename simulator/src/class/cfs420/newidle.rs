@@ -3,12 +3,8 @@
 
 use super::balance::Kind;
 use crate::os::{RqLine, Sim};
-use crate::policy::{steal_cost, NONE};
+use crate::policy::NONE;
 use crate::sched::{Mutant, STEAL};
-
-/// Of a wake-up, choosing a CPU is one half and queueing the other; taking a task off a queue or
-/// putting it there under a lock that is held anyway is taken for half of that.
-const QUEUE_PARTS: u64 = 4;
 
 impl Sim {
     /// idle_balance(), then try_steal(). The idle span begins here, so that searching counts as
@@ -32,12 +28,17 @@ impl Sim {
     pub(crate) fn search_over(&mut self, cpu: u32) {
         let stolen = std::mem::replace(&mut self.cpus[cpu as usize].stolen, NONE);
         if stolen != NONE {
-            self.work(self.costs.wake_local_ns / QUEUE_PARTS);
+            self.work(self.requeue_ns());
             self.move_in(stolen, cpu);
         }
         if self.cpus[cpu as usize].rq.nr > 0 {
             self.cpus[cpu as usize].rq.idle_stamp = 0;
         }
+    }
+
+    /// Taking a task off a queue, or putting it there, under a lock that is held anyway.
+    pub(super) fn requeue_ns(&self) -> u64 {
+        self.costs.wake_local_ns * self.kernel.queue_permille / 1000
     }
 
     /// A detached task joins a queue; its vruntime was made relative when it left the other.
@@ -64,7 +65,7 @@ impl Sim {
     /// Newidle balancing, with its gates.
     fn idle_balance(&mut self, cpu: u32) {
         let rq = &self.cpus[cpu as usize].rq;
-        let short = self.sched.parts.avg_idle_gate && rq.avg_idle < self.sched.migration_cost_ns;
+        let short = self.sched.parts.avg_idle_gate && rq.avg_idle < self.kernel.migration_cost_ns;
         if short || !self.balance.overload {
             return;
         }
@@ -108,8 +109,8 @@ impl Sim {
 
     fn try_steal(&mut self, cpu: u32) {
         let gate = match self.sched.mutant {
-            Some(Mutant::StealGated) => self.sched.migration_cost_ns,
-            _ => steal_cost(),
+            Some(Mutant::StealGated) => self.kernel.migration_cost_ns,
+            _ => self.kernel.steal_cost_ns,
         };
         if self.cpus[cpu as usize].rq.avg_idle < gate {
             return;
@@ -144,7 +145,7 @@ impl Sim {
             self.move_out(task);
             self.cpus[dst as usize].stolen = task;
         }
-        self.work(self.costs.wake_local_ns / QUEUE_PARTS);
+        self.work(self.requeue_ns());
         self.hold_rq(src, locked, self.clock);
         found.is_some()
     }

@@ -2,8 +2,8 @@
 //! One CPU's fair tasks: by vruntime, and by when they last ran.
 
 use super::load::Load;
-use super::{AVG_IDLE_FIRST, MAX_IDLE_BALANCE_COST};
 use crate::engine::Time;
+use crate::machine::Kernel;
 use crate::policy::NONE;
 
 /// What the class keeps of a task.
@@ -53,7 +53,7 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
-    pub(crate) fn new(levels: usize) -> Self {
+    pub(crate) fn new(levels: usize, k: &Kernel) -> Self {
         RunQueue {
             nr: 0,
             waiting: Vec::new(),
@@ -61,8 +61,8 @@ impl RunQueue {
             min_vruntime: 0,
             load: Load::default(),
             idle_stamp: 0,
-            avg_idle: AVG_IDLE_FIRST,
-            max_idle_balance_cost: MAX_IDLE_BALANCE_COST,
+            avg_idle: k.avg_idle_first_ns,
+            max_idle_balance_cost: k.migration_cost_ns,
             avg_scan_cost: 0,
             domains: vec![DomainState::default(); levels],
         }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_least_vruntime_comes_first_and_equals_in_order() {
-        let mut q = RunQueue::new(0);
+        let mut q = RunQueue::new(0, &Kernel::default());
         for (v, task) in [(5, 1), (3, 2), (5, 3), (3, 4)] {
             q.insert(v, task);
         }
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn avg_idle_counts_a_span_once() {
-        let mut q = RunQueue::new(0);
+        let mut q = RunQueue::new(0, &Kernel::default());
         q.idle_stamp = 1000;
         q.idle_span(1000 + 10_000);
         q.idle_span(99_000_000);
-        assert_eq!(q.avg_idle, AVG_IDLE_FIRST - 5000);
+        assert_eq!(q.avg_idle, Kernel::default().avg_idle_first_ns - 5000);
     }
 }

@@ -5,9 +5,6 @@ use crate::os::{RqLine, Sim};
 use crate::policy::{idle_budget, NONE};
 use crate::sched::{Mutant, SIS_CORE, SIS_PROP, SIS_ROTATE};
 
-/// ns; wakee_flips are halved when so much time has passed.
-const FLIPS_DECAY: u64 = 1_000_000_000;
-
 impl Sim {
     /// available_idle_cpu(), from the CPU at hand: curr, and if that is the idle task, nr_running
     /// and the wake list, a line that nobody writes on a machine of one LLC.
@@ -64,7 +61,7 @@ impl Sim {
     fn record_wakee(&mut self, waker: u32, task: u32) {
         let now = self.now;
         let w = &mut self.tasks[waker as usize].se;
-        if now > w.flips_since + FLIPS_DECAY {
+        if now > w.flips_since + self.kernel.flips_decay_ns {
             w.wakee_flips /= 2;
             w.flips_since = now;
         }
@@ -103,7 +100,7 @@ impl Sim {
         let pct = self.topology.domains[this_cpu as usize]
             .iter()
             .find(|d| d.groups.iter().any(|g| g.contains(&prev)))
-            .map_or(100, |d| d.level.imbalance_pct() as i64);
+            .map_or(100, |d| self.kernel.imbalance_pct(d.level) as i64);
         if this_load * 100 < prev_load * (100 + (pct - 100) / 2) + 1 {
             this_cpu
         } else {

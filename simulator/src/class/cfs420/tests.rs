@@ -8,6 +8,7 @@ use crate::machine::MachineSpec;
 use crate::os::{Sim, Stage};
 use crate::policy::NONE;
 use crate::sched::Sched;
+use crate::simulate;
 use crate::workload::Hackbench;
 
 /// A machine without a workload.
@@ -29,24 +30,49 @@ fn queues(s: &Sim) -> Vec<u32> {
     s.cpus.iter().map(|c| c.rq.nr).collect()
 }
 
-/// Newidle balancing pulls from an overloaded core, if the gates are open.
+/// Newidle balancing pulls from an overloaded core, if the gates are open and the part is on.
 #[test]
 fn newidle_pulls_only_behind_its_gates() {
-    let pulled = |avg_idle: u64, overload: bool, gate: bool| {
+    let pulled = |avg_idle: u64, overload: bool, without: &[&str]| {
         let mut s = scene("cfs-4.20");
         occupy(&mut s, 4, 2);
         s.now = 10_000_000;
         s.here = 0;
-        s.sched.parts.avg_idle_gate = gate;
+        without.iter().for_each(|part| assert!(s.sched.parts.leave_out(part)));
         s.balance.overload = overload;
         s.cpus[0].rq.avg_idle = avg_idle;
         s.newly_idle(0);
         s.cpus[0].rq.nr
     };
-    assert_eq!(pulled(600_000, true, true), 1);
-    assert_eq!(pulled(400_000, true, true), 0, "idle for less than a migration costs");
-    assert_eq!(pulled(400_000, true, false), 1, "without the gate");
-    assert_eq!(pulled(600_000, false, true), 0, "nobody has too much");
+    assert_eq!(pulled(600_000, true, &[]), 1);
+    assert_eq!(pulled(400_000, true, &[]), 0, "idle for less than a migration costs");
+    assert_eq!(pulled(400_000, true, &["avg_idle_gate"]), 1);
+    assert_eq!(pulled(600_000, false, &[]), 0, "nobody has too much");
+    assert_eq!(pulled(600_000, true, &["newidle"]), 0);
+    assert_eq!(pulled(400_000, true, &["newidle", "avg_idle_gate"]), 0);
+    let dear = |without: &[&str]| {
+        let mut s = scene("cfs-4.20");
+        occupy(&mut s, 4, 2);
+        s.now = 10_000_000;
+        s.here = 0;
+        without.iter().for_each(|part| assert!(s.sched.parts.leave_out(part)));
+        s.cpus[0].rq.avg_idle = 600_000;
+        s.cpus[0].rq.domains.iter_mut().for_each(|d| d.max_newidle_lb_cost = 700_000);
+        s.newly_idle(0);
+        s.cpus[0].rq.nr
+    };
+    assert_eq!(dear(&[]), 0, "a pass costs more than the CPU is idle");
+    assert_eq!(dear(&["avg_idle_gate"]), 1);
+    let in_hackbench = |without: &[&str]| {
+        let mut sched = Sched::parse("cfs-4.20").unwrap();
+        without.iter().for_each(|part| assert!(sched.parts.leave_out(part)));
+        let o = simulate(&MachineSpec::e5_2630v4(), &Hackbench::new(2, 100, 1700), &sched, 1);
+        o.counters.iter().map(|c| c.newidle).sum::<u64>()
+    };
+    assert_eq!(in_hackbench(&[]), 0);
+    let pulled = in_hackbench(&["avg_idle_gate"]);
+    assert!(pulled > 100, "{pulled}");
+    assert_eq!(in_hackbench(&["newidle", "avg_idle_gate"]), 0);
 }
 
 /// A cache-hot task stays: it ran within the migration cost.
@@ -99,6 +125,19 @@ fn a_busy_tick_has_stopped_cpus_balance() {
         s.here = 4;
         s.trigger_balance(4);
         assert_eq!(queues(&s)[4] < 6, on, "{:?}", queues(&s));
+    }
+}
+
+/// A waker alone on its CPU is about to leave it to its wakee.
+#[test]
+fn a_waker_about_to_sleep_pulls() {
+    for on in [true, false] {
+        let mut s = scene("cfs-4.20");
+        (0..20).for_each(|c| drop(occupy(&mut s, c, 0)));
+        let wakee = s.spawn(Stage::Send, 0, 0, 9);
+        s.sched.parts.wake_affine = on;
+        s.here = 4;
+        assert_eq!(s.select_task_rq(wakee, 4), if on { 4 } else { 9 });
     }
 }
 
