@@ -44,7 +44,7 @@ lab 'a setting that is no number' 2 'groups.*many' --bench hackbench+groups=many
 lab 'an unknown scheduler' 2 'balast.*ballast' --sched balast
 lab 'an unknown feature' 2 'NO_STAEL.*STEAL' --sched ballast+NO_STAEL
 lab 'an unknown tunable' 2 'slice_su.*slice_us' --sched ballast+slice_su=3000
-lab 'an unknown flag of our kernel' 2 'STAEL.*`STEAL`' --sched eevdf+STAEL
+lab 'an unknown flag of our kernel' 2 'STAEL.*nearest is .STEAL.' --sched eevdf+STAEL
 lab 'a flag of ours on the running kernel' 2 'kernel host.*eevdf\+STEAL.*ballast kernel build' --sched eevdf,eevdf+STEAL --kernel host
 lab 'a series that no column runs on' 2 'kernel 6.18.*no column' --sched eevdf+STEAL --kernel 6.18
 lab 'flags without the patches' 2 'eevdf-unpatched\+STEAL' --sched eevdf-unpatched+STEAL
