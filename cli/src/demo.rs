@@ -88,7 +88,7 @@ impl Fetch {
     fn begin(cache: PathBuf) -> Self {
         let progress = Arc::new(Progress::hidden());
         let theirs = Arc::clone(&progress);
-        let thread = thread::spawn(move || kernel::find(&Choice::Auto, &cache, &theirs));
+        let thread = thread::spawn(move || kernel::find(&Choice::Auto, true, &cache, &theirs));
         Self { progress, thread }
     }
 
@@ -149,6 +149,7 @@ fn options() -> Result<Options> {
         topology: Topology { cpus: 4, nodes: 1, smt: 1 },
         mode: None,
         trace: false,
+        schedstats: false,
         fresh: false,
         seed: 1,
         runs: SEEDS,

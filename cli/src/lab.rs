@@ -15,6 +15,10 @@ use crate::{programs, VERSION};
 #[command(after_help = "\
 Schedulers:
   eevdf                     the kernel's own; eevdf+taskset=1 confines every bench task to a mask
+  eevdf+STEAL+NO_NEWIDLE    the same with flags of our fair class (STEAL SIS_LIMIT SIS_ROTATE
+                            SIS_CORE NEWIDLE) on the kernel that `ballast kernel build` makes;
+                            plain eevdf boots that kernel then too, sched_ext a stock one
+  eevdf-unpatched           that kernel's source and configuration without the patches
   null                      a sched_ext scheduler with no callback: the floor
   ballast+NO_STEAL+slice_us=3000
                             ours, with features and tunables
@@ -27,6 +31,7 @@ Benches (settings joined by +; defaults shown):
   sleeper+hogs=2+fifo=0          p99 delay of a 1 ms sleeper; fifo=1: with a SCHED_FIFO control
   shares+seconds=10              CPU shares by nice; hogs=N: of N hogs of nice 0
   loads+times=20                 loads and unloads under hackbench
+  churn+seconds=60               hotplug, partitions, quotas, masks and more at once; eevdf only
   boots                          a short hackbench in every boot
 After --, any command of yours is the bench, timed in guest time.
 
@@ -35,6 +40,7 @@ Examples:
   ballast lab run --bench hackbench,hackbench+transport=socket,pipe+pinned=1 --check
   ballast lab run --cpus 1 --bench sleeper+hogs=8 --runs 4
   ballast lab run --sched eevdf,ballast,ballast+NO_STEAL --parallel --trace
+  ballast lab run --sched eevdf-unpatched,eevdf,eevdf+STEAL --bench pipe+pinned=1,hackbench --check
   ballast lab run --sched eevdf,ballast --json result.json -- sh -c 'seq 100000 | sort | tail -1'
 
 Exit status: 0; 1 a column did not end well, or with --check a bound was missed; 2 wrong usage;
@@ -46,7 +52,7 @@ pub struct Args {
     /// Benches, joined by commas; hackbench where no command is given
     #[arg(long, value_delimiter = ',', value_name = "WORDS")]
     bench: Vec<String>,
-    /// auto, host, a series such as 6.18, or a path; several joined by commas
+    /// auto, host, a series such as 6.18, debug (our debug build), or a path; several joined by commas
     #[arg(long, value_delimiter = ',', default_value = "auto", value_name = "WORDS")]
     kernel: Vec<String>,
     /// Guest CPUs in all
@@ -67,6 +73,9 @@ pub struct Args {
     /// Measure how long CPUs idle while a task waits (tracefs)
     #[arg(long)]
     trace: bool,
+    /// Have the fair class of our kernel count its searches too, in every column; costs a little
+    #[arg(long)]
+    schedstats: bool,
     /// Take no finished boot from the cache
     #[arg(long)]
     fresh: bool,
@@ -109,6 +118,7 @@ impl Args {
             topology: Topology { cpus: self.cpus, nodes: self.nodes, smt: self.smt },
             mode,
             trace: self.trace,
+            schedstats: self.schedstats,
             fresh: self.fresh,
             seed: self.seed,
             runs: self.runs,

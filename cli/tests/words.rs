@@ -37,6 +37,11 @@ fn bad_words_get_one_line_and_status_2() {
     lab(&["--sched", "eevdf", "--runs", "0"], "--runs 0");
     lab(&["--sched", "eevdf", "--", "no-such-program-here"], "no-such-program-here");
     lab(&["--sched", "eevdf", "--json", "/no/such/folder/x.json"], "/no/such/folder");
+    lab(&["--sched", "eevdf+STAEL"], "`STEAL`");
+    lab(&["--sched", "eevdf,eevdf+STEAL", "--kernel", "host"], "--kernel host: `eevdf+STEAL`");
+    lab(&["--sched", "eevdf+STEAL", "--kernel", "6.18"], "no column runs there");
+    lab(&["--sched", "eevdf-unpatched+STEAL"], "without the patches");
+    lab(&["--sched", "eevdf", "--bench", "churn", "--cpus", "1"], "at least 2 CPUs");
     lab(&["--instructions", "--parallel"], "--parallel");
     lab(&["--krenel", "auto"], "--kernel");
     refused(&["demno"], "demo");

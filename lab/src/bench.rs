@@ -9,6 +9,7 @@
 //! | `sleeper` | `hogs=2` `fifo=0` | p99 of 2,000 delays, us |
 //! | `shares` | `seconds=10`; `hogs=N`: of nice 0, else by nice −10 to 10 | worst relative error of a share, % |
 //! | `loads` | `times=20` | ms a load and unload, under hackbench |
+//! | `churn` | `seconds=60`: hotplug, partitions, quotas, masks, flags and more at once | ms, longest wait of a worker |
 //! | `boots` | none: a short hackbench in each boot | guest ms from boot to the bench |
 //!
 //! In instruction mode a nanosecond is an instruction, so `us/op` reads as thousand instructions.
@@ -29,7 +30,7 @@ pub use figure::{details, fifo_p99_us, figure};
 
 /// Names of benches, as typed.
 pub const NAMES: &[&str] =
-    &["hackbench", "messaging", "pipe", "sleeper", "shares", "loads", "boots"];
+    &["hackbench", "messaging", "pipe", "sleeper", "shares", "loads", "churn", "boots"];
 
 /// Guest path of the lab's own programs: the agent is the guest's init.
 const AGENT: &str = "/init";
@@ -70,6 +71,11 @@ pub enum What {
         /// How many.
         times: u64,
     },
+    /// Everything that moves tasks and CPUs about, all at once; for EEVDF's columns.
+    Churn {
+        /// How long.
+        seconds: u64,
+    },
     /// Each boot runs a short hackbench.
     Boots,
     /// The user's own.
@@ -94,6 +100,7 @@ impl What {
             (Self::Sleeper { .. }, _) => "us (p99)",
             (Self::Shares { .. }, _) => "% (worst error)",
             (Self::Loads { .. }, _) => "ms/load",
+            (Self::Churn { .. }, _) => "ms (longest wait)",
             (Self::Boots, _) => "ms (boot to bench)",
         }
     }
@@ -106,19 +113,20 @@ impl What {
             Self::Hackbench(c) | Self::Messaging(c) => 40 * c.groups > cpus,
             Self::Command { .. } => true,
             Self::Sleeper { hogs, .. } => hogs + 1 > cpus,
-            Self::Shares { .. } | Self::Pipe { .. } | Self::Loads { .. } | Self::Boots => false,
+            Self::Shares { .. } | Self::Pipe { .. } | Self::Loads { .. } => false,
+            Self::Churn { .. } | Self::Boots => false,
         }
     }
 
     /// Whether the bench asks only that every boot ends well: its figure is never judged.
     pub fn only_function(&self) -> bool {
-        matches!(self, Self::Loads { .. } | Self::Boots)
+        matches!(self, Self::Loads { .. } | Self::Churn { .. } | Self::Boots)
     }
 
-    /// Whether the bench needs boots of its own: it loads the scheduler itself, is about the boot,
-    /// or may void the boot.
+    /// Whether the bench needs boots of its own: it loads the scheduler itself, disturbs all the
+    /// guest, is about the boot, or may void the boot.
     pub fn alone(&self) -> bool {
-        matches!(self, Self::Loads { .. } | Self::Boots | Self::Sleeper { fifo: true, .. })
+        self.only_function() || matches!(self, Self::Sleeper { fifo: true, .. })
     }
 }
 
@@ -151,7 +159,7 @@ impl Bench {
     pub fn parse(word: &str) -> Result<Self> {
         let what = parse_what(word)?;
         let program = match what {
-            What::Hackbench(_) | What::Loads { .. } | What::Boots => {
+            What::Hackbench(_) | What::Loads { .. } | What::Churn { .. } | What::Boots => {
                 Some(programs::find_packaged("hackbench", "rt-tests")?)
             }
             What::Messaging(_) | What::Pipe { .. } => Some(programs::find_perf()?),
@@ -200,7 +208,7 @@ impl Bench {
             What::Loads { times } => {
                 (Action::Loads { times: *times as u32, argv: self.argv() }, None)
             }
-            What::Boots | What::Command { .. } | What::Shares { .. } => {
+            What::Boots | What::Churn { .. } | What::Command { .. } | What::Shares { .. } => {
                 (Action::Command { argv: self.argv() }, None)
             }
             _ => (Action::Command { argv: self.argv() }, Some(self.argv_of(true))),
@@ -213,6 +221,7 @@ impl Bench {
         match self.what {
             What::Shares { seconds, .. } => 60 + 60 * seconds,
             What::Loads { times } => 60 + 30 * times,
+            What::Churn { seconds } => 360 + 2 * seconds,
             What::Command { .. } => 1800,
             _ => 240,
         }
@@ -222,7 +231,7 @@ impl Bench {
         let shorter = |n: u64| if warmup { (n / 10).max(1) } else { n };
         let program = self.program.as_ref().map(|p| p.to_string_lossy().into_owned());
         let program = program.unwrap_or_else(|| AGENT.to_owned());
-        let mut argv = vec![program];
+        let mut argv = vec![program.clone()];
         let mut add = |words: &[&str]| argv.extend(words.iter().map(|w| w.to_string()));
         match &self.what {
             What::Hackbench(c) => {
@@ -252,6 +261,11 @@ impl Bench {
             }
             What::Loads { .. } | What::Boots => add(&["-p", "-P", "-g", "1", "-l", "50"]),
             What::Command { argv } => return argv.clone(),
+            What::Churn { seconds } => {
+                let seconds = seconds.to_string();
+                let words = [AGENT, "churn", "--seconds", &seconds, "--hackbench", &program];
+                return words.map(str::to_owned).into();
+            }
         }
         argv
     }
@@ -325,6 +339,7 @@ fn parse_what(word: &str) -> Result<What> {
             What::Shares { seconds: s.number("seconds", 10, (1, 600))?, hogs }
         }
         "loads" => What::Loads { times: read(&["times"])?.number("times", 20, (1, 10_000))? },
+        "churn" => What::Churn { seconds: read(&["seconds"])?.number("seconds", 60, (1, 3600))? },
         "boots" => {
             read(&[])?;
             What::Boots

@@ -143,7 +143,7 @@ mod tests {
 
     fn job() -> Job {
         let sched = GuestSched::Scx { argv: vec!["/bin/scx_null".into()] };
-        Job { sched, settle_ms: 1, gap_ms: 1, trace: false, steps: Vec::new() }
+        Job { sched, settle_ms: 1, gap_ms: 1, trace: false, schedstats: false, steps: Vec::new() }
     }
 
     fn inputs(job: &Job) -> Inputs<'_> {

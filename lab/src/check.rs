@@ -12,6 +12,11 @@
 //! | `sleeper+fifo=1`, parallel, where judged | `ballast` ≤ `eevdf` |
 //! | `shares`, one CPU | worst error ≤ 5 %, monotonic |
 //! | `hackbench`, parallel, several CPUs | `ballast` steals |
+//! | `hackbench`, several CPUs, our kernel | each column with STEAL steals in every boot |
+//! | all, our kernel | each column without STEAL steals in none |
+//! | `pipe+pinned=1`, instructions | `eevdf` within 0.5 % of `eevdf-unpatched`, `eevdf+STEAL` within 2 % |
+
+mod fair;
 
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +59,9 @@ pub fn checks(doc: &Document) -> Vec<Check> {
                 text: format!("against eevdf: {word}, never ahead"),
             });
         }
+    }
+    for entry in doc.results.iter().filter(|e| e.status == Status::Ok) {
+        out.extend(fair::of_column(doc, entry));
     }
     for entry in doc.results.iter().filter(|e| e.sched == "ballast" && e.status == Status::Ok) {
         if let Ok(what) = What::parse(&entry.bench) {
@@ -145,7 +153,7 @@ fn verdict(doc: &Document, entry: &Entry, rules: &Rules, pipes: bool) -> Option<
     let c = doc.comparisons.iter().find(|c| {
         c.a == entry.sched && c.b == "eevdf" && c.bench == entry.bench && c.kernel == entry.kernel
     })?;
-    let sleeper = doc.eevdf_sleepers().get(&entry.kernel).copied();
+    let sleeper = doc.kernels_by_name().get(&entry.kernel).and_then(|k| k.eevdf_sleeper_us);
     let change = c.change_pct.map_or(String::new(), |pct| format!(" ({pct:+.1} %)"));
     let word = c.verdict.map_or("no verdict", Verdict::word);
     // An interval over a few boots is too wide to exclude anything: there the means decide.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::What;
 use crate::model::{Meter, Mode, Status, Topology};
-use crate::stats::{Change, Summary};
+use crate::stats::{difference, Change, Summary};
 
 /// a needs at least this share of b's effective CPUs.
 const CPU_SHARE: f64 = 0.95;
@@ -125,8 +125,11 @@ impl Entry {
 pub struct Comparison {
     /// The bench's word.
     pub bench: String,
-    /// Release of the kernel.
+    /// Name of a's kernel.
     pub kernel: String,
+    /// Name of b's where that is another of the same source and configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_b: Option<String>,
     /// Scheduler word.
     pub a: String,
     /// Scheduler word.
@@ -139,6 +142,39 @@ pub struct Comparison {
     pub verdict: Option<Verdict>,
     /// Why something is missing, or what the verdict rests on.
     pub note: Option<String>,
+    /// Idle CPUs beside waiting tasks; only where both columns were traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleShares>,
+}
+
+/// Shares of CPU time idled past 20 µs while a task that may run there waited: printed, never
+/// judged.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IdleShares {
+    /// Mean of a, per cent.
+    pub a_pct: f64,
+    /// Mean of b, per cent.
+    pub b_pct: f64,
+    /// Half of the 95 % intervals of these means.
+    pub half_widths: Option<[f64; 2]>,
+    /// a − b, in points.
+    pub points: f64,
+    /// Its 95 % interval.
+    pub ci95_points: Option<[f64; 2]>,
+}
+
+impl IdleShares {
+    /// `None` unless every sample of both has a share.
+    fn of(a: &Entry, b: &Entry) -> Option<Self> {
+        let shares = |e: &Entry| -> Option<Summary> {
+            let all = e.meter.iter().map(|m| m.idle_while_waiting_pct);
+            Summary::of(&all.collect::<Option<Vec<f64>>>()?)
+        };
+        let (a, b) = (shares(a)?, shares(b)?);
+        let (points, ci95_points) = difference(&a, &b);
+        let half_widths = a.half_width().zip(b.half_width()).map(|(a, b)| [a, b]);
+        Some(Self { a_pct: a.mean, b_pct: b.mean, half_widths, points, ci95_points })
+    }
 }
 
 /// What may be said of a.
@@ -227,19 +263,36 @@ fn unjudged(what: &What, s: &Setting) -> Option<String> {
     }
 }
 
-/// Every ordered pair of columns on the same kernel and bench, in the order of the entries.
-/// `rules` by bench, `eevdf_sleeper_us` by kernel.
+/// What comparisons need to know of a kernel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kernel {
+    /// What it was built from, if we built it: source, configuration, compiler. Two kernels of one
+    /// base differ by our patches alone.
+    pub base: Option<String>,
+    /// EEVDF's p99 of the one-CPU sleeper on it.
+    pub eevdf_sleeper_us: Option<f64>,
+}
+
+/// Whether columns on these two kernels may be compared: one and the same, or of one base.
+pub fn comparable(a: &str, b: &str, kernels: &BTreeMap<String, Kernel>) -> bool {
+    let base = |name: &str| kernels.get(name).and_then(|k| k.base.as_deref());
+    a == b || (base(a).is_some() && base(a) == base(b))
+}
+
+/// Every ordered pair of columns of the same bench on kernels that may be compared, in the order
+/// of the entries. `rules` by bench, `kernels` by name.
 pub fn compare_all(
     entries: &[Entry],
     rules: &BTreeMap<String, Rules>,
-    eevdf_sleeper_us: &BTreeMap<String, f64>,
+    kernels: &BTreeMap<String, Kernel>,
 ) -> Vec<Comparison> {
     let mut pairs = Vec::new();
     for a in entries {
         for b in entries {
-            if a.kernel == b.kernel && a.bench == b.bench && a.sched != b.sched {
+            let same = a.kernel == b.kernel && a.sched == b.sched;
+            if a.bench == b.bench && !same && comparable(&a.kernel, &b.kernel, kernels) {
                 if let Some(rules) = rules.get(&a.bench) {
-                    let sleeper = eevdf_sleeper_us.get(&a.kernel).copied();
+                    let sleeper = kernels.get(&a.kernel).and_then(|k| k.eevdf_sleeper_us);
                     pairs.push(compare(a, b, rules, sleeper));
                 }
             }
@@ -253,12 +306,14 @@ pub fn compare(a: &Entry, b: &Entry, rules: &Rules, eevdf_sleeper_us: Option<f64
     let mut result = Comparison {
         bench: a.bench.clone(),
         kernel: a.kernel.clone(),
+        kernel_b: (a.kernel != b.kernel).then(|| b.kernel.clone()),
         a: a.sched.clone(),
         b: b.sched.clone(),
         change_pct: None,
         ci95_pct: None,
         verdict: None,
         note: None,
+        idle: IdleShares::of(a, b),
     };
     match judge(a, b, rules, eevdf_sleeper_us, &mut result) {
         Ok((verdict, note)) => (result.verdict, result.note) = (Some(verdict), note),

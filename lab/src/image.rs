@@ -164,8 +164,14 @@ pub fn build(files: &[File], job: &Job, cache: &Path) -> Result<Image> {
 
 /// An image that boots, says hello and ends: for trial boots.
 pub fn hello(cache: &Path) -> Result<Image> {
-    let job =
-        Job { sched: GuestSched::Kernel, settle_ms: 0, gap_ms: 0, trace: false, steps: Vec::new() };
+    let job = Job {
+        sched: GuestSched::Kernel,
+        settle_ms: 0,
+        gap_ms: 0,
+        trace: false,
+        schedstats: false,
+        steps: Vec::new(),
+    };
     build(&[], &job, cache)
 }
 
@@ -232,7 +238,7 @@ fn read_within(path: &Path, room: u64) -> Result<Vec<u8>> {
 }
 
 /// The job as JSON, blanks up to a fixed size.
-fn job_record(job: &Job) -> Result<Vec<u8>> {
+pub(crate) fn job_record(job: &Job) -> Result<Vec<u8>> {
     let mut record = serde_json::to_vec(job)?;
     record.resize(record.len().next_multiple_of(JOB_BLOCK), b' ');
     Ok(record)

@@ -18,6 +18,7 @@ use crate::apt::Apt;
 use crate::btf::{self, Verdict};
 use crate::error::Failure;
 use crate::progress::Progress;
+use build::{built, Built, Kind};
 
 /// A kernel on which sched_ext schedulers load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub enum Choice {
     Host,
     /// The newest sound kernel of a series, e.g. `6.18`.
     Series(String),
+    /// The debug build of ours, for EEVDF's columns.
+    Debug,
     /// A file.
     Path(PathBuf),
 }
@@ -52,6 +55,7 @@ impl FromStr for Choice {
         match word {
             "auto" => return Ok(Choice::Auto),
             "host" => return Ok(Choice::Host),
+            "debug" => return Ok(Choice::Debug),
             _ if word.contains('/') => return Ok(Choice::Path(word.into())),
             _ => {}
         }
@@ -66,17 +70,20 @@ impl FromStr for Choice {
             ))),
             None if Path::new(word).is_file() => Ok(Choice::Path(word.into())),
             None => Err(Failure::usage(format!(
-                "--kernel {word}: neither `auto`, `host`, a series such as `6.18`, nor a file"
+                "--kernel {word}: neither `auto`, `host`, `debug`, a series such as `6.18`, nor a \
+                 file"
             ))),
         }
     }
 }
 
-/// Finds a kernel, fetching it through apt where it has to; `cache` is the lab's cache folder.
-pub fn find(choice: &Choice, cache: &Path, progress: &Progress) -> Result<Kernel> {
+/// Finds a kernel, fetching it through apt where it has to; `cache` is the lab's cache folder. A
+/// file is judged where a sched_ext scheduler is to be loaded (`scx`).
+pub fn find(choice: &Choice, scx: bool, cache: &Path, progress: &Progress) -> Result<Kernel> {
     let series = match choice {
-        Choice::Host => return from_file(&host_file(&running_release()?, Path::new("/"))?),
-        Choice::Path(path) => return from_file(path),
+        Choice::Host => return from_file(&host_file(&running_release()?, Path::new("/"))?, scx),
+        Choice::Path(path) => return from_file(path, scx),
+        Choice::Debug => return ours(Kind::Debug, cache).map(|b| b.kernel()),
         Choice::Auto => None,
         Choice::Series(word) => version::series(word),
     };
@@ -84,6 +91,19 @@ pub fn find(choice: &Choice, cache: &Path, progress: &Progress) -> Result<Kernel
     let found = search::search(series, &Apt::open(cache, store.lock())?, &store, progress);
     progress.clear();
     found
+}
+
+/// The kernel of this kind that `ballast kernel build` keeps; one that was not built is not built
+/// here.
+pub fn ours(kind: Kind, cache: &Path) -> Result<Built> {
+    let (what, option) = match kind {
+        Kind::Patched => ("no patched kernel is built", ""),
+        Kind::Debug => ("no debug build of the patched kernel is there", " --debug"),
+        Kind::Unpatched => ("no unpatched kernel is built", " --unpatched"),
+    };
+    built(kind, cache).ok_or_else(|| {
+        Failure::machine(format!("{what}: `./ballast kernel build{option}` makes one"))
+    })
 }
 
 /// Whether sched_ext schedulers load on a kernel, from its file alone.
@@ -101,13 +121,14 @@ fn judge_bytes(file: &[u8]) -> Verdict {
     }
 }
 
-/// The kernel in a file, refused where no sched_ext scheduler would load on it.
-fn from_file(path: &Path) -> Result<Kernel> {
+/// The kernel in a file; with `scx` refused where no sched_ext scheduler would load on it.
+fn from_file(path: &Path, scx: bool) -> Result<Kernel> {
     let file = read(path)?;
     let name = path.display();
     match judge_bytes(&file) {
         Verdict::Sound => {}
         Verdict::Unreadable { why } => return Err(Failure::usage(format!("kernel {name}: {why}"))),
+        _ if !scx => {}
         unsound => {
             return Err(Failure::machine(format!(
                 "kernel {name}: {unsound}; no sched_ext scheduler loads on it: take a sound one \

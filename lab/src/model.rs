@@ -37,6 +37,12 @@ pub struct Topology {
 pub enum GuestSched {
     /// The kernel's own fair class: nothing is loaded.
     Kernel,
+    /// The fair class of a kernel that we built: nothing is loaded, flags are set.
+    Fair {
+        /// Written to `/sys/kernel/debug/sched/features` one after another, e.g. `NO_STEAL`; none
+        /// on a kernel without the patches.
+        flags: Vec<String>,
+    },
     /// A sched_ext program: started with this command line, in charge once
     /// `/sys/kernel/sched_ext/state` reads `enabled`, ended with SIGINT.
     Scx {
@@ -89,6 +95,8 @@ pub struct Job {
     pub gap_ms: u64,
     /// Record scheduler events during the measured steps and report the idle-while-waiting share.
     pub trace: bool,
+    /// Set `kernel.sched_schedstats`: our fair class counts its searches then, for a little time.
+    pub schedstats: bool,
     /// In order.
     pub steps: Vec<Step>,
 }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::check::Check;
-use crate::compare::{Comparison, Entry};
+use crate::compare::{self, Comparison, Entry};
 use crate::error::Failure;
 use crate::model::{Mode, Status};
 use crate::whole;
@@ -69,14 +69,29 @@ pub struct Shape {
 /// A kernel that was booted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelInfo {
-    /// `uname -r`.
+    /// `uname -r`; with a part of the digest where two kernels of a run say the same.
     pub release: String,
     /// SHA-256 of its file.
     pub digest: String,
     /// Where it came from.
     pub origin: String,
+    /// What one that we built was built from; columns are compared on one kernel, or on two with
+    /// the same base. `None` for all others.
+    #[serde(default)]
+    pub base: Option<String>,
     /// EEVDF's p99 of the one-CPU sleeper on it; `None` when it was not needed.
     pub eevdf_sleeper_p99_us: Option<f64>,
+}
+
+impl KernelInfo {
+    /// The version of its own scheduler: its name, and which build where we built it.
+    pub fn version(&self) -> String {
+        let digest: String = self.digest.chars().take(12).collect();
+        match self.base {
+            Some(_) => format!("{} sha256:{digest}", self.release),
+            None => self.release.clone(),
+        }
+    }
 }
 
 impl Document {
@@ -90,10 +105,14 @@ impl Document {
         }
     }
 
-    /// EEVDF's one-CPU sleeper by kernel.
-    pub fn eevdf_sleepers(&self) -> BTreeMap<String, f64> {
-        let known = |k: &KernelInfo| Some((k.release.clone(), k.eevdf_sleeper_p99_us?));
-        self.kernels.iter().filter_map(known).collect()
+    /// What comparisons need to know of the kernels, by name.
+    pub fn kernels_by_name(&self) -> BTreeMap<String, compare::Kernel> {
+        let of = |k: &KernelInfo| {
+            let facts =
+                compare::Kernel { base: k.base.clone(), eevdf_sleeper_us: k.eevdf_sleeper_p99_us };
+            (k.release.clone(), facts)
+        };
+        self.kernels.iter().map(of).collect()
     }
 }
 

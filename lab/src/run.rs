@@ -4,6 +4,7 @@
 
 mod assemble;
 mod guests;
+mod kernels;
 mod plan;
 mod pool;
 
@@ -20,14 +21,15 @@ use crate::compare::{compare_all, Rules, Setting};
 use crate::emulator::{self, Accel};
 use crate::error::Failure;
 use crate::image::{self, File};
-use crate::kernel::{self, Choice, Kernel};
+use crate::kernel::{Choice, Kernel};
 use crate::model::{Boot, Mode, Topology};
 use crate::progress::Progress;
 use crate::report::{Document, KernelInfo, Shape};
 use crate::sched::{Program, Sched};
 
 use guests::Guests;
-use plan::{plan, Plan, Request};
+use kernels::{Found, Wanted};
+use plan::{plan, Columns, Plan, Request};
 use pool::boot_all;
 
 /// Columns when none are named.
@@ -52,6 +54,8 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Whether the lab's tracer runs.
     pub trace: bool,
+    /// Whether kernels count what costs time to count.
+    pub schedstats: bool,
     /// Whether finished boots in the cache are ignored.
     pub fresh: bool,
     /// First seed.
@@ -75,7 +79,7 @@ pub struct Options {
 struct Words {
     scheds: Vec<Sched>,
     benches: Vec<Bench>,
-    choices: Vec<Choice>,
+    kernels: Vec<Wanted>,
     with: Vec<File>,
 }
 
@@ -84,11 +88,8 @@ pub fn run(options: &Options, progress: &Progress, say: &dyn Fn(&str)) -> Result
     let words = understand(options)?;
     let emulator = emulator::version()?;
     progress.set("looking for a kernel");
-    let kernels: Vec<Kernel> = words
-        .choices
-        .iter()
-        .map(|choice| kernel::find(choice, &options.cache, progress))
-        .collect::<Result<_>>()?;
+    let found = kernels::find(&words.kernels, &words.scheds, &options.cache, progress)?;
+    let kernels: Vec<Kernel> = found.iter().map(|f| f.kernel.clone()).collect();
     let cores = host_cores();
     let (mode, accel) = choose_mode(options, &kernels, cores)?;
     let setting = Setting {
@@ -111,10 +112,15 @@ pub fn run(options: &Options, progress: &Progress, say: &dyn Fn(&str)) -> Result
         mode,
         accel,
         trace: options.trace,
+        schedstats: options.schedstats,
         seed: options.seed,
         runs: options.runs,
         with: words.with,
-        kernels: kernels.len(),
+        kernels: words
+            .kernels
+            .into_iter()
+            .map(|w| Columns { role: w.role, scheds: w.scheds })
+            .collect(),
         gate: columns > 1 && rules.values().any(|r| r.unjudged.is_none()),
     };
     let plan = plan(&request)?;
@@ -154,7 +160,7 @@ pub fn run(options: &Options, progress: &Progress, say: &dyn Fn(&str)) -> Result
             llcs: options.topology.nodes,
             nodes: options.topology.nodes,
         },
-        kernels: kernel_infos(&plan, &boots, &kernels),
+        kernels: kernel_infos(&plan, &boots, &found),
         results: Vec::new(),
         comparisons: Vec::new(),
         checks: Vec::new(),
@@ -187,9 +193,10 @@ fn judge(
     versions: &[Option<String>],
     rules: &BTreeMap<String, Rules>,
 ) {
-    let releases: Vec<String> = document.kernels.iter().map(|k| k.release.clone()).collect();
-    document.results = assemble::entries(request, plan, boots, &releases, versions);
-    document.comparisons = compare_all(&document.results, rules, &document.eevdf_sleepers());
+    let kernels: Vec<(String, String)> =
+        document.kernels.iter().map(|k| (k.release.clone(), k.version())).collect();
+    document.results = assemble::entries(request, plan, boots, &kernels, versions);
+    document.comparisons = compare_all(&document.results, rules, &document.kernels_by_name());
     document.checks = checks(document);
 }
 
@@ -229,7 +236,8 @@ fn understand(options: &Options) -> Result<Words> {
     for path in &options.with {
         with.extend(image::with(path)?);
     }
-    Ok(Words { scheds, benches, choices, with })
+    let kernels = kernels::wanted(&scheds, &choices)?;
+    Ok(Words { scheds, benches, kernels, with })
 }
 
 fn choose_mode(options: &Options, kernels: &[Kernel], cores: u32) -> Result<(Mode, Accel)> {
@@ -267,11 +275,12 @@ fn intention(plan: &Plan, kernels: &[Kernel], cores: u32, mode: Mode) -> String 
     format!("{} boots{gates}{beside}, of kernel {}", boots(false), names.join(", "))
 }
 
-fn kernel_infos(plan: &Plan, boots: &[Vec<Boot>], kernels: &[Kernel]) -> Vec<KernelInfo> {
-    let info = |(i, kernel): (usize, &Kernel)| KernelInfo {
+fn kernel_infos(plan: &Plan, boots: &[Vec<Boot>], kernels: &[Found]) -> Vec<KernelInfo> {
+    let info = |(i, Found { kernel, base }): (usize, &Found)| KernelInfo {
         release: kernel.release.clone(),
         digest: kernel.digest.clone(),
         origin: kernel.origin.clone(),
+        base: base.clone(),
         eevdf_sleeper_p99_us: plan
             .eevdf_gates
             .get(&i)

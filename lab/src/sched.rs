@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Scheduler words: `eevdf`, `null`, `ballast+NO_STEAL+slice_us=3000`, `eevdf+taskset=1`, or the
-//! path of any sched_ext program.
+//! Scheduler words: `eevdf`, `null`, `ballast+NO_STEAL+slice_us=3000`, `eevdf+taskset=1`,
+//! `eevdf+STEAL`, `eevdf-unpatched`, or the path of any sched_ext program.
+
+mod fair;
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +14,35 @@ use crate::model::GuestSched;
 use crate::words::{split, unknown};
 
 /// Names of schedulers; anything with a `/` in it is the path of a program.
-pub const NAMES: &[&str] = &["eevdf", "null", "ballast"];
+pub const NAMES: &[&str] = &["eevdf", UNPATCHED, "null", "ballast"];
+/// EEVDF of our kernel without our patches: what they cost is judged by it.
+pub const UNPATCHED: &str = "eevdf-unpatched";
+
+pub use fair::{Flag, Flags, DEFAULTS};
+
+/// Which kernel a column asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Plain `eevdf`: ours beside columns that need it, so that only flags differ; else a stock one.
+    Any,
+    /// A stock kernel: sched_ext.
+    Stock,
+    /// Ours: flags of our fair class.
+    Patched,
+    /// Ours without the patches.
+    Unpatched,
+}
+
+/// What a kernel of a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A distribution's, the host's or a file.
+    Stock,
+    /// Ours, or a file that stands in for it: has the flags.
+    Patched,
+    /// Ours without the patches.
+    Unpatched,
+}
 
 /// One column of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +51,8 @@ pub struct Sched {
     pub word: String,
     /// What the guest's agent starts.
     pub guest: GuestSched,
+    /// The kernel that it asks for.
+    pub needs: Needs,
     /// Where the program lies on this machine and in the guest; `None` for the kernel's own.
     pub program: Option<Program>,
     /// CPUs that every bench task is confined to (`taskset=`); `None` = all.
@@ -50,6 +82,7 @@ impl Sched {
         let (name, settings) = split(word);
         match name {
             "eevdf" => Self::eevdf(word, &settings),
+            UNPATCHED => Self::unpatched(word, &settings),
             "null" if settings.is_empty() => Self::ours(word, ours, "scx_null", Vec::new()),
             "null" => Err(Failure::usage(format!("`{word}`: null takes no settings"))),
             "ballast" => {
@@ -65,25 +98,48 @@ impl Sched {
         }
     }
 
-    /// Whether this is the kernel's own class with nothing changed: what others are judged by.
-    pub fn is_baseline(&self) -> bool {
-        self.guest == GuestSched::Kernel && self.confine.is_none()
+    /// The column as it runs on a kernel of this role: EEVDF without flags has all of them at
+    /// their defaults where there are any, so that every column is set up alike.
+    pub fn on(&self, role: Role) -> Self {
+        let guest = match (&self.guest, role) {
+            (GuestSched::Kernel, Role::Patched) => Flags::default().guest(),
+            (GuestSched::Kernel, Role::Unpatched) => GuestSched::Fair { flags: Vec::new() },
+            (guest, _) => guest.clone(),
+        };
+        Self { guest, ..self.clone() }
     }
 
-    /// The guest-side half that decides how a one-CPU guest behaves (a mask means nothing there).
-    pub fn unconfined(&self) -> Self {
-        Self { confine: None, ..self.clone() }
+    /// Whether a program takes charge, rather than the kernel's own class.
+    pub fn is_loaded(&self) -> bool {
+        matches!(self.guest, GuestSched::Scx { .. })
     }
 
     fn eevdf(word: &str, settings: &[&str]) -> Result<Self> {
         let mut confine = None;
+        let mut flags = Flags::default();
         for setting in settings {
             match setting.split_once('=') {
                 Some(("taskset", mask)) => confine = Some(mask_cpus(word, mask)?),
-                _ => return Err(unknown("setting of eevdf", setting, &["taskset=HEXMASK"])),
+                Some(_) => return Err(unknown("setting of eevdf", setting, &["taskset=HEXMASK"])),
+                None => flags.set(word, setting)?,
             }
         }
-        Ok(Self { word: word.to_owned(), guest: GuestSched::Kernel, program: None, confine })
+        let (guest, needs) = match flags.any_named() {
+            true => (flags.guest(), Needs::Patched),
+            false => (GuestSched::Kernel, Needs::Any),
+        };
+        Ok(Self { word: word.to_owned(), guest, needs, program: None, confine })
+    }
+
+    fn unpatched(word: &str, settings: &[&str]) -> Result<Self> {
+        let plain = Self::eevdf(word, settings)?;
+        if plain.needs == Needs::Patched {
+            return Err(Failure::usage(format!(
+                "`{word}`: the kernel without the patches has none of their flags; it takes \
+                 taskset=HEXMASK only"
+            )));
+        }
+        Ok(Self { needs: Needs::Unpatched, ..plain })
     }
 
     fn ours(word: &str, folder: &Path, name: &str, args: Vec<String>) -> Result<Self> {
@@ -99,6 +155,7 @@ impl Sched {
         Ok(Self {
             word: word.to_owned(),
             guest: GuestSched::Scx { argv },
+            needs: Needs::Stock,
             program: Some(Program::Ours { from, to }),
             confine: None,
         })
@@ -113,6 +170,7 @@ impl Sched {
         Ok(Self {
             word: word.to_owned(),
             guest: GuestSched::Scx { argv },
+            needs: Needs::Stock,
             program: Some(Program::Foreign(path)),
             confine: None,
         })
@@ -157,6 +215,7 @@ mod tests {
         match Sched::parse(word, dir.path()).unwrap().guest {
             GuestSched::Scx { argv } => argv,
             GuestSched::Kernel => Vec::new(),
+            GuestSched::Fair { flags } => flags,
         }
     }
 
@@ -171,13 +230,35 @@ mod tests {
     }
 
     #[test]
-    fn taskset_confines_and_is_no_baseline() {
+    fn taskset_confines() {
         let dir = folder();
         let sched = Sched::parse("eevdf+taskset=1", dir.path()).unwrap();
         assert_eq!(sched.confine, Some(vec![0]));
-        assert!(!sched.is_baseline() && sched.unconfined().is_baseline());
         let wide = Sched::parse("eevdf+taskset=0x1000a", dir.path()).unwrap();
         assert_eq!(wide.confine, Some(vec![1, 3, 16]));
+    }
+
+    #[test]
+    fn flags_of_ours_are_written_out_in_one_order() {
+        assert_eq!(
+            argv("eevdf+NO_NEWIDLE+taskset=3+STEAL"),
+            ["STEAL", "NO_SIS_LIMIT", "NO_SIS_ROTATE", "SIS_CORE", "NO_NEWIDLE"]
+        );
+        assert_eq!(argv("eevdf+NO_STEAL").len(), DEFAULTS.len(), "a default that is named");
+        let needs = |word: &str| Sched::parse(word, Path::new("")).unwrap().needs;
+        assert_eq!(needs("eevdf+NO_STEAL"), Needs::Patched);
+        assert_eq!((needs("eevdf"), needs("eevdf+taskset=1")), (Needs::Any, Needs::Any));
+        assert_eq!(needs("eevdf-unpatched+taskset=1"), Needs::Unpatched);
+    }
+
+    #[test]
+    fn beside_flags_plain_eevdf_has_all_of_them_off() {
+        let plain = Sched::parse("eevdf", Path::new("")).unwrap();
+        let named = Sched::parse("eevdf+NO_STEAL", Path::new("")).unwrap();
+        assert_eq!(plain.on(Role::Stock), plain);
+        assert_eq!(plain.on(Role::Patched).guest, named.guest);
+        assert_eq!(plain.on(Role::Unpatched).guest, GuestSched::Fair { flags: Vec::new() });
+        assert_eq!(named.on(Role::Patched), named);
     }
 
     #[test]
@@ -201,7 +282,13 @@ mod tests {
             ("ballast+slice=3", "'slice_us'"),
             ("ballast+slice_us=x", "from 100 to"),
             ("ballast+STEAL=1", "unknown tunable"),
-            ("eevdf+STEAL", "taskset=HEXMASK"),
+            ("eevdf+NO_STAEL", "`NO_STEAL`"),
+            ("eevdf+SIS_LIMT", "`SIS_LIMIT`"),
+            ("eevdf+STEAL+NO_STEAL", "STEAL twice"),
+            ("eevdf+STEAL=1", "taskset=HEXMASK"),
+            ("eevdf+", "nearest"),
+            ("eevdf-unpatched+STEAL", "without the patches"),
+            ("eevdf-unpatchd", "`eevdf-unpatched`"),
             ("eevdf+taskset=0", "mask"),
             ("eevdf+taskset=xyz", "mask"),
             ("null+STEAL", "no settings"),

@@ -68,16 +68,29 @@ impl Change {
     }
 }
 
+/// a − b of the means, with Welch's 95 % interval; that is `None` below two figures a side.
+pub fn difference(a: &Summary, b: &Summary) -> (f64, Option<[f64; 2]>) {
+    let points = a.mean - b.mean;
+    let half = welch_df(a, b).map(|df| t_975(df) * (a.squared_error() + b.squared_error()).sqrt());
+    let exact = (a.n > 1 && b.n > 1).then_some(0.0);
+    (points, half.or(exact).map(|half| [points - half, points + half]))
+}
+
+/// Welch's degrees of freedom; `None` below two figures a side, or where neither side varies.
+fn welch_df(a: &Summary, b: &Summary) -> Option<f64> {
+    let (va, vb) = (a.squared_error(), b.squared_error());
+    let varies = a.n > 1 && b.n > 1 && va + vb > 0.0;
+    let terms = va * va / (a.n as f64 - 1.0) + vb * vb / (b.n as f64 - 1.0);
+    varies.then(|| (va + vb).powi(2) / terms)
+}
+
 /// The interval of the ratio of two means.
 fn fieller(a: &Summary, b: &Summary) -> Option<[f64; 2]> {
     if a.n < 2 || b.n < 2 {
         return None;
     }
     let (va, vb) = (a.squared_error(), b.squared_error());
-    if va + vb == 0.0 {
-        return Some([a.mean / b.mean; 2]);
-    }
-    let df = (va + vb).powi(2) / (va * va / (a.n - 1) as f64 + vb * vb / (b.n - 1) as f64);
+    let Some(df) = welch_df(a, b) else { return Some([a.mean / b.mean; 2]) };
     let t2 = t_975(df).powi(2);
     // Ratios r with (a − r·b)² ≤ t²·(va + r²·vb): a quadratic in r.
     let square = b.mean * b.mean - t2 * vb;

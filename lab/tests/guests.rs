@@ -35,7 +35,7 @@ fn job(sched: GuestSched, script: &str) -> Job {
     let argv = ["/bin/sh", "-c", script].map(String::from).into();
     let action = Action::Command { argv };
     let step = Step { bench: "test".into(), action, affinity: None, warmup: None };
-    Job { sched, settle_ms: 100, gap_ms: 100, trace: false, steps: vec![step] }
+    Job { sched, settle_ms: 100, gap_ms: 100, trace: false, schedstats: false, steps: vec![step] }
 }
 
 fn scx(argv: &[&str]) -> GuestSched {
@@ -156,6 +156,26 @@ fn a_refusal_is_told() {
     let job = job(scx(&["/bin/sh", "-c", "echo this kernel is too old; exit 3"]), "");
     let Some(boot) = boot(&job, |_| ()) else { return };
     expect(&boot, Status::Refused, "its program ended with status 3: this kernel is too old");
+}
+
+#[test]
+fn a_flag_of_ours_is_refused_where_there_is_none() {
+    let flags = vec!["SIS_UTIL".to_owned(), "NO_STEAL".to_owned()];
+    let Some(boot) = boot(&job(GuestSched::Fair { flags }, ""), |_| ()) else { return };
+    expect(&boot, Status::Refused, "this kernel has no flag STEAL: it was built without Ballast");
+}
+
+#[test]
+fn flags_that_change_meanwhile_are_no_figure() {
+    let script = "echo NO_SIS_UTIL >/sys/kernel/debug/sched/features";
+    let fair =
+        |flags: &[&str]| GuestSched::Fair { flags: flags.iter().map(|f| f.to_string()).collect() };
+    let Some(changed) = boot(&job(fair(&["SIS_UTIL"]), script), |_| ()) else { return };
+    expect(&changed, Status::Ejected, "SIS_UTIL was set and is no longer");
+    let Some(set) = boot(&job(fair(&["NO_SIS_UTIL"]), script), |_| ()) else { return };
+    expect(&set, Status::Ok, "");
+    let loaded = |line: &Line| matches!(line, Line::Loaded { ops } if ops == "eevdf+NO_SIS_UTIL");
+    assert!(set.lines.iter().any(loaded), "{set:#?}");
 }
 
 #[test]

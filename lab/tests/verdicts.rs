@@ -39,7 +39,7 @@ fn compared(doc: &Document) -> Vec<Comparison> {
         .iter()
         .map(|e| (e.bench.clone(), Rules::of(&What::parse(&e.bench).unwrap(), &setting)))
         .collect();
-    compare_all(&doc.results, &rules, &doc.eevdf_sleepers())
+    compare_all(&doc.results, &rules, &doc.kernels_by_name())
 }
 
 fn is_floor(sched: &str) -> bool {

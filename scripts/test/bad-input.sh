@@ -44,6 +44,13 @@ lab 'a setting that is no number' 2 'groups.*many' --bench hackbench+groups=many
 lab 'an unknown scheduler' 2 'balast.*ballast' --sched balast
 lab 'an unknown feature' 2 'NO_STAEL.*STEAL' --sched ballast+NO_STAEL
 lab 'an unknown tunable' 2 'slice_su.*slice_us' --sched ballast+slice_su=3000
+lab 'an unknown flag of our kernel' 2 'STAEL.*nearest is .STEAL.' --sched eevdf+STAEL
+lab 'a flag of ours on the running kernel' 2 'kernel host.*eevdf\+STEAL.*ballast kernel build' --sched eevdf,eevdf+STEAL --kernel host
+lab 'a series that no column runs on' 2 'kernel 6.18.*no column' --sched eevdf+STEAL --kernel 6.18
+lab 'flags without the patches' 2 'eevdf-unpatched\+STEAL' --sched eevdf-unpatched+STEAL
+refuses 'a kernel of ours that was not built' 3 'no unpatched kernel is built.*kernel build --unpatched' \
+	env XDG_CACHE_HOME="$work/empty" "$ballast" lab run --sched eevdf-unpatched
+lab 'churn under a sched_ext scheduler' 2 'churn.*null' --sched null --bench churn
 lab 'a scheduler that is not there' 2 './no-such' --sched ./no-such
 lab 'more CPUs than the limit' 2 '100000' --cpus 100000
 lab 'no CPU at all' 2 'at least 1 CPU' --cpus 0

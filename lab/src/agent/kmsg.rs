@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's own log: what in it is a complaint.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
 use anyhow::{Context, Result};
 
 /// Text that only a complaint of the kernel's has.
-const COMPLAINTS: [&str; 16] = [
+const COMPLAINTS: [&str; 28] = [
     "BUG: ",
     "kernel BUG at",
     "Oops: ",
@@ -25,28 +25,53 @@ const COMPLAINTS: [&str; 16] = [
     "INFO: suspicious",
     "Out of memory: ",
     "Unable to handle",
+    // of debug builds: locks, lists, objects
+    "WARNING: possible ",
+    "WARNING: suspicious ",
+    "WARNING: inconsistent lock",
+    "WARNING: bad unlock",
+    "WARNING: lock held",
+    "WARNING: held lock",
+    "WARNING: Nested lock",
+    "INFO: trying to register",
+    "DEBUG_LOCKS_WARN_ON",
+    "list_add corruption",
+    "list_del corruption",
+    "ODEBUG: ",
 ];
 /// More lines than these add nothing.
 const SHOWN: usize = 20;
 
-/// All messages of the kernel's log, in order.
-pub fn read_all() -> Result<Vec<String>> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open("/dev/kmsg")
-        .context("/dev/kmsg: cannot read the kernel's log")?;
-    let mut messages = Vec::new();
-    let mut record = [0; 8192];
-    loop {
-        match file.read(&mut record) {
-            Ok(n) => messages.extend(message(&String::from_utf8_lossy(&record[..n]))),
-            // overwritten while it was read: the next read goes on with what is left
-            Err(e) if e.raw_os_error() == Some(libc::EPIPE) => (),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(messages),
-            Err(e) => return Err(e).context("/dev/kmsg: cannot read the kernel's log"),
+/// The kernel's log, read as it grows.
+pub struct Log(File);
+
+impl Log {
+    /// From the oldest message that is still there.
+    pub fn open() -> Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg");
+        file.map(Self).context("/dev/kmsg: cannot read the kernel's log")
+    }
+
+    /// All messages since the last call, in order.
+    pub fn more(&mut self) -> Result<Vec<String>> {
+        let mut messages = Vec::new();
+        let mut record = [0; 8192];
+        loop {
+            match self.0.read(&mut record) {
+                Ok(n) => messages.extend(message(&String::from_utf8_lossy(&record[..n]))),
+                // overwritten while it was read: the next read goes on with what is left
+                Err(e) if e.raw_os_error() == Some(libc::EPIPE) => (),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(messages),
+                Err(e) => return Err(e).context("/dev/kmsg: cannot read the kernel's log"),
+            }
         }
     }
+}
+
+/// All messages of the kernel's log, in order.
+pub fn read_all() -> Result<Vec<String>> {
+    Log::open()?.more()
 }
 
 /// The text of one record: `priority,number,time,flags;text\n key=value\n…`.
@@ -57,9 +82,12 @@ fn message(record: &str) -> Option<String> {
 
 /// The messages that are complaints; a scheduler's ejection is one.
 pub fn warnings(messages: &[String]) -> Vec<String> {
-    let complaint =
-        |m: &&String| COMPLAINTS.iter().any(|c| m.contains(c)) || is_warning(m) || is_ejection(m);
-    messages.iter().filter(complaint).take(SHOWN).cloned().collect()
+    messages.iter().filter(|m| is_complaint(m)).take(SHOWN).cloned().collect()
+}
+
+/// Whether a message is a complaint.
+pub fn is_complaint(message: &str) -> bool {
+    COMPLAINTS.iter().any(|c| message.contains(c)) || is_warning(message) || is_ejection(message)
 }
 
 /// What the kernel said of sched_ext, newest last.
@@ -108,6 +136,8 @@ mod tests {
             "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
             "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [hackbench:90]",
             "sched_ext: BPF scheduler \"ballast\" disabled (runtime error)",
+            "WARNING: possible recursive locking detected",
+            "WARNING: suspicious RCU usage",
             "INFO: task hackbench:12 blocked for more than 120 seconds.",
         ]
         .map(String::from)

@@ -12,6 +12,10 @@ use crate::model::Meter;
 
 /// Where scx_ballast tells its counters: one JSON object a connection.
 const COUNTERS: &str = "/run/ballast/scx_ballast.sock";
+/// The fair class's own, on a kernel with Ballast's patches: a line of names, one for each CPU.
+const FAIR_COUNTERS: &str = "/sys/kernel/debug/sched/ballast";
+/// Those that it counts even where `kernel.sched_schedstats` is 0; the others stand still then.
+const ALWAYS: [&str; 2] = ["steals", "misses"];
 /// A scheduler in trouble must not hold the agent.
 const COUNTERS_LIMIT: Duration = Duration::from_secs(2);
 /// An answer longer than this is not ours.
@@ -108,6 +112,10 @@ fn schedstat(text: &str) -> Vec<(u64, u64)> {
 
 /// The scheduler's own counters; empty when it has none.
 fn counters() -> BTreeMap<String, u64> {
+    if let Ok(text) = fs::read_to_string(FAIR_COUNTERS) {
+        let searches = fs::read_to_string(super::SCHEDSTATS).is_ok_and(|on| on.trim() == "1");
+        return fair_counters(&text, searches);
+    }
     let ask = || -> std::io::Result<String> {
         let stream = UnixStream::connect(COUNTERS)?;
         stream.set_read_timeout(Some(COUNTERS_LIMIT))?;
@@ -116,6 +124,30 @@ fn counters() -> BTreeMap<String, u64> {
         Ok(answer)
     };
     parse_counters(&ask().unwrap_or_default())
+}
+
+/// The fair class's counters; without `searches` only those that never stand still.
+fn fair_counters(text: &str, searches: bool) -> BTreeMap<String, u64> {
+    let mut all = sum_of_cpus(text);
+    all.retain(|name, _| searches || ALWAYS.contains(&name.as_str()));
+    all
+}
+
+/// Counters by name over all CPUs: `cpu steals …`, then a line of numbers for each CPU; empty
+/// unless every line has them all.
+fn sum_of_cpus(text: &str) -> BTreeMap<String, u64> {
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+    let mut sums = vec![0_u64; names.len()];
+    for line in lines {
+        let numbers: Vec<u64> = line.split_whitespace().map_while(|w| w.parse().ok()).collect();
+        if numbers.len() != names.len() {
+            return BTreeMap::new();
+        }
+        sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum = sum.saturating_add(n));
+    }
+    let of_cpus = names.iter().zip(sums).skip(1);
+    of_cpus.map(|(name, sum)| (name.to_string(), sum)).collect()
 }
 
 fn parse_counters(answer: &str) -> BTreeMap<String, u64> {
@@ -155,6 +187,19 @@ domain0 MC 00000003 1 2 3
         assert_eq!(schedstat(SCHEDSTAT), both);
         let counters = parse_counters("{\"counters\":{\"steals\":7,\"kicks\":0}}\n");
         assert_eq!(counters, BTreeMap::from([("steals".into(), 7), ("kicks".into(), 0)]));
+    }
+
+    #[test]
+    fn counters_of_all_cpus_are_added() {
+        let text = "cpu easy find_ns steals\n0 1 2000 3\n1 10 20000 30\n";
+        let sums = [("easy".into(), 11), ("find_ns".into(), 22_000), ("steals".into(), 33)];
+        assert_eq!(sum_of_cpus(text), BTreeMap::from(sums));
+        assert_eq!(fair_counters(text, true).len(), 3);
+        let steals = BTreeMap::from([("steals".into(), 33)]);
+        assert_eq!(fair_counters(text, false), steals, "a counter that stands still is none");
+        for odd in ["", "cpu\n", "cpu steals\n0 1 2\n", "cpu steals\n0 1\n1 x\n"] {
+            assert!(sum_of_cpus(odd).is_empty(), "{odd:?}");
+        }
     }
 
     #[test]

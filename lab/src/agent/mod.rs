@@ -2,21 +2,26 @@
 //! The guest's init: sets the guest up, takes the job from its image, runs it step by step and
 //! sends one [`Line`](crate::model::Line) after the other on its second serial port.
 
+mod charge;
 mod children;
-mod kmsg;
+mod fair;
+pub(crate) mod kmsg;
 mod meter;
 mod port;
 mod scheduler;
-mod setup;
+pub(crate) mod setup;
 mod steps;
-mod system;
+pub(crate) mod system;
 
 use anyhow::{Context, Result};
 
-use crate::model::{GuestSched, Job, Line, BARE};
+use crate::model::{GuestSched, Job, Line};
+use charge::Charge;
 use children::Children;
 use port::Port;
-use scheduler::{Scheduler, Start};
+
+/// Whether the scheduler counts what costs time to count.
+const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
 
 /// Runs as process 1 and ends with the guest; what went wrong stands on the console.
 pub fn main() -> ! {
@@ -33,6 +38,9 @@ fn run() -> Result<()> {
     let mut port = Port::open()?;
     let text = std::fs::read_to_string("/job.json").context("/job.json: cannot read the job")?;
     let job: Job = serde_json::from_str(&text).context("/job.json: not a job")?;
+    if job.schedstats {
+        std::fs::write(SCHEDSTATS, "1").with_context(|| format!("{SCHEDSTATS}: cannot set"))?;
+    }
     system::sleep_ms(job.settle_ms);
     port.send(&setup::hello()?)?;
     let mut children = Children::default();
@@ -43,30 +51,16 @@ fn run() -> Result<()> {
 
 /// The job from the scheduler's start to its end; returns the boot's last line.
 fn guided(job: &Job, port: &mut Port, children: &mut Children) -> Result<Line> {
-    let argv = match &job.sched {
-        GuestSched::Kernel => {
-            port.send(&Line::Loaded { ops: BARE.into() })?;
-            None
-        }
-        GuestSched::Scx { argv } => Some(argv),
+    let charge = match Charge::take(job, children)? {
+        Ok(charge) => charge,
+        Err(line) => return Ok(line),
     };
-    let mut scheduler = None;
-    if let Some(argv) = argv.filter(|_| !steps::loads_itself(job)) {
-        match Scheduler::start(argv, children)? {
-            Start::Refused { status, log } => return Ok(Line::Refused { status, log }),
-            Start::InCharge(started) => {
-                port.send(&Line::Loaded { ops: started.ops().into() })?;
-                scheduler = Some(started);
-            }
-        }
+    // a scheduler that the steps load themselves says so there
+    if !steps::loads_itself(job) || !matches!(job.sched, GuestSched::Scx { .. }) {
+        port.send(&Line::Loaded { ops: charge.ops() })?;
     }
-    if let Err(bad) = steps::run_all(job, scheduler.as_ref(), port, children)? {
+    if let Err(bad) = steps::run_all(job, &charge, port, children)? {
         return Ok(bad);
     }
-    let Some(scheduler) = scheduler else { return Ok(Line::End { log: String::new() }) };
-    let index = job.steps.len().saturating_sub(1);
-    Ok(match scheduler.stop(children)? {
-        Ok(log) => Line::End { log },
-        Err((reason, log)) => Line::Ejected { index, reason, log },
-    })
+    charge.end(job.steps.len().saturating_sub(1), children)
 }

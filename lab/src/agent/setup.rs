@@ -79,7 +79,8 @@ pub fn spend_seed() {
     std::hint::black_box(&pages);
 }
 
-fn seed_of(cmdline: &str) -> u64 {
+/// The seed on the kernel's command line; 0 where there is none.
+pub fn seed_of(cmdline: &str) -> u64 {
     let words = cmdline.split_whitespace();
     words.filter_map(|word| word.strip_prefix("seed=")?.parse().ok()).next_back().unwrap_or(0)
 }

@@ -3,6 +3,7 @@
 
 use anyhow::{bail, Result};
 
+use super::charge::Charge;
 use super::children::{Children, Output};
 use super::meter::Reading;
 use super::port::Port;
@@ -22,14 +23,14 @@ pub fn loads_itself(job: &Job) -> bool {
 /// Runs everything; `Err` is the line that ends the boot early.
 pub fn run_all(
     job: &Job,
-    scheduler: Option<&Scheduler>,
+    charge: &Charge,
     port: &mut Port,
     children: &mut Children,
 ) -> Result<Result<(), Line>> {
     for (index, step) in job.steps.iter().enumerate() {
         let Some(argv) = &step.warmup else { continue };
-        run(argv, step, children)?;
-        if let Some(line) = ejection(index, scheduler, children) {
+        let status = run(argv, step, children)?.status;
+        if let Some(line) = charge.lost(index, status, children) {
             return Ok(Err(line));
         }
     }
@@ -52,7 +53,7 @@ pub fn run_all(
                 eprintln!("ballast-guest: no share of idle CPUs: {}", summary.note);
             }
         }
-        if let Some(line) = ejection(index, scheduler, children) {
+        if let Some(line) = charge.lost(index, done.status, children) {
             return Ok(Err(line));
         }
         let Done { wall_ns, status, output } = done;
@@ -89,12 +90,6 @@ fn run(argv: &[String], step: &Step, children: &mut Children) -> Result<Done> {
         system::signal(-pid, libc::SIGKILL);
     }
     Ok(Done { wall_ns, status, output: text.unwrap_or_else(|| output.text()) })
-}
-
-fn ejection(index: usize, scheduler: Option<&Scheduler>, children: &mut Children) -> Option<Line> {
-    let scheduler = scheduler.filter(|s| !s.in_charge())?;
-    let (reason, log) = scheduler.ejected(children);
-    Some(Line::Ejected { index, reason, log })
 }
 
 /// The load that runs over and over while schedulers come and go.

@@ -56,6 +56,11 @@ pub fn raise_limit(resource: libc::__rlimit_resource_t, to: u64) -> io::Result<(
 
 /// Confines the calling thread to `cpus`; safe between fork and exec.
 pub fn confine(cpus: &[u32]) -> io::Result<()> {
+    confine_process(0, cpus)
+}
+
+/// Confines a process of one thread to `cpus`; 0 is the calling thread.
+pub fn confine_process(pid: libc::pid_t, cpus: &[u32]) -> io::Result<()> {
     // SAFETY: a cpu_set_t is plain bits; zero is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for &cpu in cpus {
@@ -65,8 +70,8 @@ pub fn confine(cpus: &[u32]) -> io::Result<()> {
         // SAFETY: `cpu` lies inside the set.
         unsafe { libc::CPU_SET(cpu as usize, &mut set) };
     }
-    // SAFETY: `set` outlives the call; 0 is the calling thread.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) })
+    // SAFETY: `set` outlives the call.
+    check(unsafe { libc::sched_setaffinity(pid, size_of_val(&set), &set) })
 }
 
 /// Sends a signal; a negative `pid` names a process group. A process that is gone is no error.

@@ -17,6 +17,11 @@ struct Shares {
     worst_error_pct: f64,
 }
 
+#[derive(Deserialize)]
+struct Churn {
+    longest_wait_ms: f64,
+}
+
 /// The figure of one finished step, or why there is none.
 pub fn figure(bench: &Bench, wall_ns: u64, output: &str, meter: &Meter) -> Result<f64, String> {
     let value = match &bench.what {
@@ -34,6 +39,10 @@ pub fn figure(bench: &Bench, wall_ns: u64, output: &str, meter: &Meter) -> Resul
             let line: Shares = json(output)?;
             Some(line.worst_error_pct)
         }
+        What::Churn { .. } => {
+            let line: Churn = json(output)?;
+            Some(line.longest_wait_ms)
+        }
         What::Loads { times } => Some(wall_ns as f64 / 1e6 / *times as f64),
         What::Boots => Some(meter.guest_uptime_ms as f64),
         What::Command { .. } => Some(wall_ns as f64 / 1e9),
@@ -46,7 +55,7 @@ pub fn figure(bench: &Bench, wall_ns: u64, output: &str, meter: &Meter) -> Resul
 
 /// The whole line that one of the lab's own programs printed; others have none.
 pub fn details(bench: &Bench, output: &str) -> Option<serde_json::Value> {
-    let own = matches!(bench.what, What::Sleeper { .. } | What::Shares { .. });
+    let own = matches!(bench.what, What::Sleeper { .. } | What::Shares { .. } | What::Churn { .. });
     own.then(|| json(output).ok()).flatten()
 }
 
@@ -115,6 +124,9 @@ mod tests {
         let shares = "{\"nices\":[0,5],\"shares_pct\":[75.0,25.0],\"ideal_pct\":[75.3,24.7],\
             \"worst_error_pct\":1.2,\"monotonic\":true}";
         assert_eq!(take("shares", shares), Ok(1.2));
+        let churn =
+            "{\"seed\":1,\"workers\":12,\"acts\":{\"flags\":600},\"longest_wait_ms\":812.5}";
+        assert_eq!(take("churn", churn), Ok(812.5));
         assert_eq!(take("loads+times=20", ""), Ok(250.0));
         assert_eq!(take("boots", "Time: 0.1"), Ok(3210.0));
     }
@@ -130,6 +142,7 @@ mod tests {
             ("sleeper", "{\"samples\":0,\"p99_us\":0.0,\"fifo_p99_us\":null}"),
             ("sleeper", "{\"p99_us\":"),
             ("shares", "{\"monotonic\":false}"),
+            ("churn", "ballast-guest: churn: lost: worker 3"),
         ] {
             assert!(take(word, output).is_err(), "{word}: {output}");
         }

@@ -21,6 +21,7 @@ fn defaults_and_settings_become_arguments() {
         ("sleeper+hogs=8+fifo=1", "/init sleeper --hogs 8 --fifo --samples 2000"),
         ("shares", "/init shares --seconds 10"),
         ("shares+hogs=3", "/init shares --seconds 10 --hogs 3"),
+        ("churn+seconds=5", "/init churn --seconds 5 --hackbench /usr/bin/x"),
         ("boots", "/usr/bin/x -p -P -g 1 -l 50"),
     ] {
         assert_eq!(bench(word).argv().join(" "), line, "{word}");
@@ -66,6 +67,8 @@ fn unknown_words_name_the_nearest_and_exit_2() {
         ("boots+times=3", "no settings"),
         ("shares+hogs=0", "from 1"),
         ("loads+times=-1", "from 1"),
+        ("churn+second=5", "`seconds`"),
+        ("churn+seconds=0", "from 1"),
     ] {
         let error = parse_what(word).unwrap_err();
         assert_eq!(exit_status(&error), 2, "{word}");

@@ -15,9 +15,12 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("sleeper") => programs::sleeper(&args[1..]),
         Some("shares") => programs::shares(&args[1..]),
+        Some("churn") => programs::churn(&args[1..]),
         Some("timer") => timer::show(),
         _ => {
-            eprintln!("ballast-guest: the init of the lab's guests, and their sleeper and shares");
+            eprintln!(
+                "ballast-guest: the init of the lab's guests, and their sleeper, shares and churn"
+            );
             return ExitCode::from(2);
         }
     };

@@ -3,6 +3,7 @@
 use super::*;
 use crate::compare::{compare_all, Rules};
 use crate::report::fixture::{document, entry};
+use crate::report::KernelInfo;
 
 /// Compares the document's columns and returns the bounds that were missed.
 fn missed(doc: &mut Document) -> Vec<String> {
@@ -13,7 +14,7 @@ fn missed(doc: &mut Document) -> Vec<String> {
         .iter()
         .map(|e| (e.bench.clone(), Rules::of(&What::parse(&e.bench).unwrap(), &setting)))
         .collect();
-    doc.comparisons = compare_all(&doc.results, &rules, &doc.eevdf_sleepers());
+    doc.comparisons = compare_all(&doc.results, &rules, &doc.kernels_by_name());
     checks(doc).iter().filter(|c| !c.ok).map(Check::line).collect()
 }
 
@@ -118,4 +119,60 @@ fn violations_missing_steals_and_bad_ends_miss() {
     doc.results[2].status = Status::Ejected;
     doc.results[2].reason = "seed 3: stall".to_owned();
     assert_eq!(missed(&mut doc), ["MISSED hackbench ballast 7.2.13: seed 3: stall"]);
+}
+
+/// EEVDF's columns on our two kernels: means, and steals of the column with STEAL.
+fn ours(bench: &str, means: [f64; 3], steals: [Option<u64>; 3]) -> Document {
+    let words = ["eevdf-unpatched", "eevdf", "eevdf+STEAL"];
+    let mut entries: Vec<Entry> =
+        words.iter().zip(means).map(|(sched, mean)| entry(sched, bench, mean, 10)).collect();
+    for (entry, steals) in entries.iter_mut().zip(steals) {
+        // a narrow spread, as a pinned pipe has in instruction mode
+        let mean = entry.samples.iter().sum::<f64>() / 10.0;
+        entry.samples.iter_mut().for_each(|s| *s = mean + (*s - mean) / 20.0);
+        for meter in &mut entry.meter {
+            meter.counters.extend(steals.map(|n| ("steals".to_owned(), n)));
+        }
+    }
+    entries[0].kernel = "7.2.13-unpatched".to_owned();
+    let mut doc = document(entries);
+    doc.kernels[0].base = Some("linux-source-7.2".to_owned());
+    let unpatched = KernelInfo { release: "7.2.13-unpatched".to_owned(), ..doc.kernels[0].clone() };
+    doc.kernels.push(unpatched);
+    doc
+}
+
+const STEALS: [Option<u64>; 3] = [None, Some(0), Some(40)];
+
+#[test]
+fn patches_that_do_nothing_cost_nothing() {
+    let missed = |means| missed(&mut ours("pipe+pinned=1", means, STEALS));
+    assert_eq!(missed([10.0, 10.02, 10.1]), Vec::<String>::new());
+    let dear = missed([10.0, 10.07, 10.0]);
+    assert_eq!(dear.len(), 1, "{dear:?}");
+    assert!(dear[0].starts_with("MISSED pipe+pinned=1 eevdf 7.2.13: +0.70 %"), "{dear:?}");
+    assert!(missed([10.0, 9.93, 10.0])[0].contains("must be within 0.5 %"), "either way");
+    assert!(missed([10.0, 10.0, 10.21])[0].contains("eevdf+STEAL"));
+    // the mean is within the bound, the interval is not
+    assert_eq!(missed([10.0, 10.049, 10.0]).len(), 1);
+    let mut doc = ours("pipe+pinned=1", [10.0, 10.07, 10.0], STEALS);
+    doc.kernels[1].base = None;
+    doc.comparisons.clear();
+    assert!(super::checks(&doc).iter().all(|c| c.ok), "no comparison, no bound");
+}
+
+#[test]
+fn steals_where_asked_and_nowhere_else() {
+    let missed = |bench, steals| missed(&mut ours(bench, [1.0; 3], steals));
+    assert_eq!(missed("hackbench", STEALS), Vec::<String>::new());
+    let without = missed("hackbench", [None, Some(1), Some(40)]);
+    assert!(without[0].starts_with("MISSED hackbench eevdf 7.2.13: 1 to 1 steals"), "{without:?}");
+    let none = missed("hackbench", [None, Some(0), Some(0)]);
+    assert!(none[0].starts_with("MISSED hackbench eevdf+STEAL") && none.len() == 1, "{none:?}");
+    assert_eq!(missed("hackbench", [None, Some(0), None]).len(), 1, "not counted");
+    assert!(missed("hackbench", [None, None, Some(40)]).is_empty(), "a stock kernel counts none");
+    assert_eq!(missed("pipe", [None, Some(3), Some(0)]).len(), 1, "a pipe may have none to steal");
+    let mut one_seed = ours("hackbench", [1.0; 3], STEALS);
+    one_seed.results[2].meter[4].counters.insert("steals".to_owned(), 0);
+    assert!(super::tests::missed(&mut one_seed)[0].contains("0 to 40 steals"));
 }

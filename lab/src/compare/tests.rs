@@ -129,6 +129,48 @@ fn pairs_are_ordered_and_stay_on_their_kernel_and_bench() {
 }
 
 #[test]
+fn kernels_of_one_base_are_compared_and_no_others() {
+    let mut entries: Vec<Entry> = ["eevdf", "eevdf-unpatched", "ballast"]
+        .map(|s| entry(s, 1.0, Some(4.0), Some(60.0)))
+        .to_vec();
+    entries[1].kernel = "7.2.13-unpatched".to_owned();
+    entries[2].kernel = "7.2.13+deb14".to_owned();
+    let rules = [("hackbench".to_owned(), RULES)].into();
+    let pairs = |bases: [Option<&str>; 3]| -> Vec<String> {
+        let of = |(e, base): (&Entry, Option<&str>)| {
+            let base = base.map(str::to_owned);
+            (e.kernel.clone(), Kernel { base, eevdf_sleeper_us: Some(60.0) })
+        };
+        let kernels = entries.iter().zip(bases).map(of).collect();
+        let all = compare_all(&entries, &rules, &kernels);
+        assert!(all.iter().all(|c| c.kernel_b.is_some() && c.kernel_b.as_ref() != Some(&c.kernel)));
+        all.iter().map(|c| format!("{} {}", c.a, c.b)).collect()
+    };
+    let both = ["eevdf eevdf-unpatched", "eevdf-unpatched eevdf"];
+    assert_eq!(pairs([Some("x"), Some("x"), None]), both);
+    assert!(pairs([Some("x"), Some("y"), None]).is_empty(), "built from something else");
+    assert!(pairs([None; 3]).is_empty(), "what is not known is not the same");
+}
+
+#[test]
+fn idle_shares_are_compared_where_both_have_them() {
+    let traced = |shares: [f64; 3]| {
+        let mut entry = entry("x", 1.0, Some(4.0), Some(60.0));
+        for (meter, share) in entry.meter.iter_mut().zip(shares) {
+            meter.idle_while_waiting_pct = Some(share);
+        }
+        entry
+    };
+    let (a, b) = (traced([1.0, 1.1, 0.9]), traced([3.0, 3.2, 2.8]));
+    let idle = compare(&a, &b, &RULES, Some(60.0)).idle.unwrap();
+    assert!((idle.points + 2.0).abs() < 1e-9 && (idle.b_pct - 3.0).abs() < 1e-9);
+    let [low, high] = idle.ci95_points.unwrap();
+    assert!(low < -2.0 && high > -2.0 && high < -1.0, "{low} {high}");
+    let untraced = entry("y", 1.0, Some(4.0), Some(60.0));
+    assert_eq!(compare(&a, &untraced, &RULES, Some(60.0)).idle, None);
+}
+
+#[test]
 fn delays_are_judged_only_where_they_mean_something() {
     let at = |word: &str, mode, cpus, at_once, cores| {
         let topology = Topology { cpus, nodes: 1, smt: 1 };

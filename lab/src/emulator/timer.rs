@@ -23,6 +23,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use serde::{Deserialize, Serialize};
 
 use super::{boot, memory_mib, version, Accel, Guest, Note};
+use crate::error::Failure;
 use crate::image;
 use crate::kernel::Kernel;
 use crate::model::{Action, GuestSched, Job, Line, Mode, Status, Step, Topology};
@@ -37,7 +38,7 @@ const ROUND_TO: u32 = 1000;
 /// This machine's time for a trial boot, which takes about 10 s.
 const TRIAL_LIMIT: Duration = Duration::from_secs(120);
 /// This machine's time from power-on to [`STOP`], which takes about half a second.
-const STOP_LIMIT: Duration = Duration::from_secs(60);
+const STOP_LIMIT: Duration = Duration::from_secs(240);
 /// ELF header and program headers of /proc/kcore: of hundreds of segments, far more than it has.
 const HEADERS: usize = 1 << 16;
 
@@ -69,7 +70,7 @@ fn trial(kernel: &Kernel, cache: &Path) -> Result<Option<Timer>> {
     let action = Action::Command { argv };
     let step = Step { bench: "timer".into(), action, affinity: None, warmup: None };
     let (sched, steps) = (GuestSched::Kernel, vec![step]);
-    let job = Job { sched, settle_ms: 0, gap_ms: 0, trace: false, steps };
+    let job = Job { sched, settle_ms: 0, gap_ms: 0, trace: false, schedstats: false, steps };
     let image = image::build(&[], &job, cache)?;
     let topology = Topology { cpus: 1, nodes: 1, smt: 1 };
     let guest = Guest {
@@ -151,9 +152,13 @@ impl Timer {
     /// Tells it to a guest that waits at power-on, over GDB's remote protocol. A guest that ends
     /// meanwhile is no error here: its end is judged where it is waited for.
     pub fn tell(&self, stream: UnixStream) -> Result<()> {
-        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
         match self.converse(&stream) {
             Err(e) if matches!(e.kind(), UnexpectedEof | ConnectionReset | BrokenPipe) => Ok(()),
+            Err(e) if matches!(e.kind(), WouldBlock | TimedOut) => Err(Failure::machine(format!(
+                "a guest has not come to {STOP} within {} s: this machine is too busy",
+                STOP_LIMIT.as_secs()
+            ))),
             other => other.context("the emulator's debugger"),
         }
     }

@@ -18,6 +18,9 @@ const PATCHED: [&str; 6] = [
     "static_key",
 ];
 
+/// A panic of x86's when it looks for its timer's interrupt, early at boot.
+const NO_TICK: &str = "IO-APIC + timer doesn't work";
+
 /// The agent's lines, and the first text that is none (a cut last line aside).
 pub fn parse_lines(text: &str) -> (Vec<Line>, Option<String>) {
     let mut lines = Vec::new();
@@ -129,10 +132,14 @@ pub fn last_lines(console: &str) -> String {
     lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
-/// Whether the emulator, not the guest, is to blame: with a thread a CPU, a guest that dies or
+/// Whether the emulator, not the guest, is to blame: a kernel that sees no tick in the 40 ms that it
+/// waits for one, on a host that is too busy to emulate it; with a thread a CPU, a guest that dies or
 /// stops before its agent speaks, that dies where the kernel patches its own code, or whose kernel
 /// panics with nothing loaded into it.
 pub fn broken_by_emulator(accel: Accel, boot: &Boot) -> bool {
+    if boot.status == Status::Panicked && boot.lines.is_empty() && boot.reason.contains(NO_TICK) {
+        return true;
+    }
     if accel != Accel::TcgMulti {
         return false;
     }

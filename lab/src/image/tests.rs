@@ -10,7 +10,7 @@ fn job(bench: &str) -> Job {
         warmup: None,
     };
     let sched = GuestSched::Kernel;
-    Job { sched, settle_ms: 0, gap_ms: 0, trace: false, steps: vec![step] }
+    Job { sched, settle_ms: 0, gap_ms: 0, trace: false, schedstats: false, steps: vec![step] }
 }
 
 fn files() -> Vec<File> {

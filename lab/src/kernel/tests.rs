@@ -38,7 +38,7 @@ fn sound_file_is_a_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vmlinuz");
     fs::write(&path, elf(&sound().bytes())).unwrap();
-    let kernel = find(&Choice::Path(path.clone()), folder.path(), &Progress::new()).unwrap();
+    let kernel = find(&Choice::Path(path.clone()), true, folder.path(), &Progress::new()).unwrap();
     assert_eq!(kernel.release, "7.2.13+deb14-cloud-amd64");
     assert_eq!((kernel.origin, kernel.digest.len()), (path.display().to_string(), 64));
     assert_eq!(kernel.file, path);
@@ -51,7 +51,7 @@ fn unsound_and_odd_files_are_refused() {
     let path = folder.path().join("k");
     let refuse = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
-        let (status, text) = refused(from_file(&path));
+        let (status, text) = refused(from_file(&path, true));
         assert!(text.starts_with(&format!("kernel {}: ", path.display())), "{text}");
         (status, text)
     };
@@ -63,9 +63,9 @@ fn unsound_and_odd_files_are_refused() {
     assert_eq!((status, text.contains("neither a bzImage")), (2, true), "{text}");
     assert_eq!(refuse(&bzimage(b"\x02\x21\x4c\x18")).0, 2);
     assert_eq!(refuse(b"").0, 2);
-    let (status, text) = refused(from_file(folder.path()));
+    let (status, text) = refused(from_file(folder.path(), true));
     assert_eq!((status, text.contains("no kernel file")), (2, true), "{text}");
-    let (status, text) = refused(from_file(&folder.path().join("none")));
+    let (status, text) = refused(from_file(&folder.path().join("none"), true));
     assert_eq!((status, text.ends_with("there is no such file")), (2, true), "{text}");
 }
 
@@ -98,11 +98,11 @@ fn kernels_through_apt() {
     let cache = tempfile::tempdir().unwrap();
     for word in ["auto", "6.18"] {
         let choice: Choice = word.parse().unwrap();
-        let first = find(&choice, cache.path(), &Progress::new()).unwrap();
+        let first = find(&choice, true, cache.path(), &Progress::new()).unwrap();
         assert_eq!(judge(&first.file).unwrap(), Verdict::Sound);
         println!("{word}: {} from {}", first.release, first.origin);
         let begun = std::time::Instant::now();
-        assert_eq!(find(&choice, cache.path(), &Progress::new()).unwrap(), first);
+        assert_eq!(find(&choice, true, cache.path(), &Progress::new()).unwrap(), first);
         assert!(begun.elapsed().as_secs() < 2, "the second time nothing is fetched");
     }
     assert!(!cache.path().join("kernels/.new").exists());

@@ -20,6 +20,8 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// A forked process; killed and reaped when dropped.
 pub(super) struct Child {
     pid: libc::pid_t,
+    /// Its wait status once it was reaped: the pid may be another's then.
+    ended: Option<i32>,
 }
 
 impl Child {
@@ -41,8 +43,24 @@ impl Child {
                 // SAFETY: ends the child without running destructors that belong to the parent.
                 unsafe { libc::_exit(status) }
             }
-            pid => Ok(Self { pid }),
+            pid => Ok(Self { pid, ended: None }),
         }
+    }
+
+    /// Its process id.
+    pub(super) fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// Its wait status, if it has ended.
+    pub(super) fn ended(&mut self) -> Option<i32> {
+        if self.ended.is_none() {
+            let mut status = 0;
+            // SAFETY: `status` is a valid place to write to.
+            let pid = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
+            self.ended = (pid == self.pid).then_some(status);
+        }
+        self.ended
     }
 
     /// The process's CPU time so far, in nanoseconds; a running process's is up to date.
@@ -70,10 +88,10 @@ impl Child {
     }
 
     /// Waits for the process to end by itself; an error if its status is not 0.
-    pub(super) fn wait(self) -> anyhow::Result<()> {
-        let status = reap(self.pid);
-        let pid = self.pid;
-        std::mem::forget(self);
+    pub(super) fn wait(mut self) -> anyhow::Result<()> {
+        let (pid, status) = (self.pid, self.ended.or_else(|| reap(self.pid)));
+        // there is nothing left to kill or to reap
+        self.ended = Some(status.unwrap_or_default());
         match status {
             Some(0) => Ok(()),
             _ => Err(Failure::failed(format!("child {pid} did not end well: {status:?}"))),
@@ -83,6 +101,9 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
         // SAFETY: the child has not been reaped, so its pid cannot have been taken by another.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         reap(self.pid);
@@ -175,13 +196,23 @@ pub(super) fn await_children(word: &AtomicU64, expected: u64) -> anyhow::Result<
     }
 }
 
+/// Makes the calling process SCHED_FIFO.
+pub(super) fn become_fifo(priority: i32) -> anyhow::Result<()> {
+    set_class(0, libc::SCHED_FIFO, priority)
+}
+
+/// CPU time of the calling thread, in nanoseconds.
+pub(super) fn cpu_clock_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Makes the calling process an ordinary one: SCHED_OTHER, nice 0.
 pub(super) fn become_ordinary() -> anyhow::Result<()> {
     set_class(0, libc::SCHED_OTHER, 0)?;
     set_nice(0, 0)
 }
 
-fn set_nice(pid: libc::pid_t, nice: i32) -> anyhow::Result<()> {
+pub(super) fn set_nice(pid: libc::pid_t, nice: i32) -> anyhow::Result<()> {
     // SAFETY: a plain system call.
     match unsafe { libc::setpriority(libc::PRIO_PROCESS, pid as libc::id_t, nice) } {
         0 => Ok(()),
@@ -211,7 +242,7 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
 }
 
 /// Sleeps until `at` (nanoseconds of CLOCK_MONOTONIC).
-pub(super) fn sleep_until(at: u64) {
+pub(crate) fn sleep_until(at: u64) {
     let time = libc::timespec {
         tv_sec: (at / 1_000_000_000) as libc::time_t,
         tv_nsec: (at % 1_000_000_000) as libc::c_long,

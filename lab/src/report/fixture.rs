@@ -59,6 +59,7 @@ pub fn document(results: Vec<Entry>) -> Document {
             release: "7.2.13".to_owned(),
             digest: "aa".to_owned(),
             origin: "linux-image 7.2.13-1".to_owned(),
+            base: None,
             eevdf_sleeper_p99_us: Some(60.0),
         }],
         results,

@@ -5,34 +5,100 @@
 use std::fmt::Write;
 
 use super::{Document, KernelInfo};
-use crate::compare::{Comparison, Entry, Reading};
+use crate::compare::{Comparison, Entry, IdleShares, Reading};
 use crate::model::{Mode, Status};
+use crate::sched::UNPATCHED;
 use crate::stats::Summary;
 
 /// Columns of a terminal that is never exceeded.
 pub const WIDTH: usize = 100;
-/// Longer scheduler words get a line of their own.
-const NAME_WIDTH: usize = 20;
-/// Counters of a scheduler that stand in the table; the document has all of them.
+/// The counter of a scheduler that stands in the table; the document has all of them.
 const STEALS: &str = "steals";
+/// Counters of our fair class that stand below it, and how they are read.
+const FAIR: [(&str, &str); 6] = [
+    ("easy", "easy"),
+    ("cpu_hit", "cpu hit"),
+    ("core_hit", "core hit"),
+    ("none", "none"),
+    ("find_ns", "find us"),
+    ("misses", "misses"),
+];
+
+/// Kernels whose columns are compared, and so stand in one block: one, or all of one base.
+type Family<'a> = Vec<&'a KernelInfo>;
+
+fn families(doc: &Document) -> Vec<Family<'_>> {
+    let mut out: Vec<Family> = Vec::new();
+    for kernel in &doc.kernels {
+        let same = |f: &&mut Family| kernel.base.is_some() && f[0].base == kernel.base;
+        match out.iter_mut().find(same) {
+            Some(family) => family.push(kernel),
+            None => out.push(vec![kernel]),
+        }
+    }
+    out
+}
+
+fn is_of(family: &Family, kernel: &str) -> bool {
+    family.iter().any(|k| k.release == kernel)
+}
+
+fn names(family: &Family) -> String {
+    let names: Vec<&str> = family.iter().map(|k| k.release.as_str()).collect();
+    names.join(" and ")
+}
+
+/// The schedulers with a column on these kernels, in order.
+fn scheds_on(doc: &Document, on: impl Fn(&str) -> bool) -> Vec<&str> {
+    let mut scheds: Vec<&str> = Vec::new();
+    for entry in doc.results.iter().filter(|e| on(&e.kernel)) {
+        if !scheds.contains(&entry.sched.as_str()) {
+            scheds.push(&entry.sched);
+        }
+    }
+    scheds
+}
 
 /// All blocks, comparisons and notes.
 pub fn tables(doc: &Document) -> String {
     let mut out = String::new();
     head(&mut out, doc);
-    for kernel in &doc.kernels {
+    let families = families(doc);
+    who_runs_where(&mut out, doc, &families);
+    for family in &families {
         let mut benches: Vec<&str> = Vec::new();
-        for entry in doc.results.iter().filter(|e| e.kernel == kernel.release) {
+        for entry in doc.results.iter().filter(|e| is_of(family, &e.kernel)) {
             if !benches.contains(&entry.bench.as_str()) {
                 benches.push(&entry.bench);
             }
         }
         for bench in benches {
-            block(&mut out, doc, kernel, bench);
+            block(&mut out, doc, family, bench);
         }
-        sleepers(&mut out, doc, kernel);
+        sleepers(&mut out, doc, family);
     }
     out
+}
+
+/// Where columns do not all run on every kernel: which runs where, and what that means.
+fn who_runs_where(out: &mut String, doc: &Document, families: &[Family]) {
+    let all = scheds_on(doc, |_| true);
+    let on = |kernel: &str| scheds_on(doc, |k| k == kernel);
+    if doc.kernels.iter().all(|k| on(&k.release) == all) {
+        return;
+    }
+    for kernel in &doc.kernels {
+        let scheds = on(&kernel.release).join(", ");
+        lines(out, &format!("{scheds}: on {} ({})", kernel.release, kernel.origin), "");
+    }
+    if families.len() > 1 {
+        let text = "what runs on one kernel is not compared with what runs on another";
+        let except = match families.iter().any(|f| f.len() > 1) {
+            true => ", but for those of one source and configuration",
+            false => "",
+        };
+        lines(out, &format!("{text}{except}"), "");
+    }
 }
 
 fn head(out: &mut String, doc: &Document) {
@@ -63,33 +129,38 @@ fn head(out: &mut String, doc: &Document) {
     let _ = writeln!(out, "{mode}");
 }
 
-fn block(out: &mut String, doc: &Document, kernel: &KernelInfo, bench: &str) {
+fn block(out: &mut String, doc: &Document, family: &Family, bench: &str) {
     let rows: Vec<&Entry> =
-        doc.results.iter().filter(|e| e.kernel == kernel.release && e.bench == bench).collect();
+        doc.results.iter().filter(|e| is_of(family, &e.kernel) && e.bench == bench).collect();
     let Some(first) = rows.first() else { return };
     let better = if first.better == crate::compare::Better::Lower { "lower" } else { "higher" };
     let _ = writeln!(out);
-    lines(out, &format!("{bench} on {}: {}, {better} is better", kernel.release, first.unit), "");
+    let text = format!("{bench} on {}: {}, {better} is better", names(family), first.unit);
+    lines(out, &text, "");
     if first.bench_command != bench {
         lines(out, &first.bench_command, "  ");
     }
     grid(out, &rows);
+    fair_counters(out, &rows);
     for entry in &rows {
         remarks(out, entry);
     }
-    for comparison in doc.comparisons.iter().filter(|c| best_first(c, kernel, bench)) {
+    let of_block = |c: &&Comparison| c.bench == bench && is_of(family, &c.kernel);
+    for comparison in doc.comparisons.iter().filter(of_block).filter(|c| best_first(c)) {
         lines(out, &sentence(comparison), "  ");
+        if let Some(idle) = &comparison.idle {
+            lines(out, &idle_sentence(comparison, idle), "  ");
+        }
     }
 }
 
 /// Of the two directions of a pair, the one whose a has the better figure (all benches are better
 /// lower so far); of equals, the one that comes first by name.
-fn best_first(c: &Comparison, kernel: &KernelInfo, bench: &str) -> bool {
-    let first = match c.change_pct {
+fn best_first(c: &Comparison) -> bool {
+    match c.change_pct {
         Some(pct) if pct != 0.0 => pct < 0.0,
         _ => c.a < c.b,
-    };
-    c.kernel == kernel.release && c.bench == bench && first
+    }
 }
 
 fn sentence(c: &Comparison) -> String {
@@ -113,7 +184,26 @@ fn sentence(c: &Comparison) -> String {
     text
 }
 
-/// One row a scheduler, columns as wide as their cells.
+fn idle_sentence(c: &Comparison, idle: &IdleShares) -> String {
+    let share = |pct: f64, i: usize| {
+        let half = idle.half_widths.map(|h| format!(" ± {:.2}", h[i]));
+        format!("{pct:.2}{} %", half.unwrap_or_default())
+    };
+    let mut text = format!(
+        "{} against {}, share of CPU time idle while a task waits: {} against {}, {:+.2} points",
+        c.a,
+        c.b,
+        share(idle.a_pct, 0),
+        share(idle.b_pct, 1),
+        idle.points
+    );
+    if let Some([low, high]) = idle.ci95_points {
+        let _ = write!(text, " ({low:+.2} to {high:+.2})");
+    }
+    text
+}
+
+/// The measured columns, a row a scheduler.
 fn grid(out: &mut String, rows: &[&Entry]) {
     let meters = || rows.iter().flat_map(|e| &e.meter);
     let steals = meters().any(|m| m.counters.contains_key(STEALS));
@@ -123,36 +213,81 @@ fn grid(out: &mut String, rows: &[&Entry]) {
     names.extend(idle.then_some("idle %"));
     names.push("status");
     let cells: Vec<Vec<String>> = rows.iter().map(|e| row(e, steals, idle)).collect();
+    grid_of(out, "sched", &names, rows, &cells, "");
+}
+
+/// What our fair class counted, where it did: means over the boots, below the grid.
+fn fair_counters(out: &mut String, rows: &[&Entry]) {
+    let has = |e: &Entry, counter: &str| e.meter.iter().any(|m| m.counters.contains_key(counter));
+    let is_ours = |name: &String| name == STEALS || FAIR.iter().any(|f| f.0 == name);
+    let fair = |e: &&&Entry| e.meter.iter().all(|m| m.counters.keys().all(is_ours));
+    let rows: Vec<&Entry> = rows.iter().filter(fair).filter(|e| has(e, STEALS)).copied().collect();
+    let counted = |f: &&(&str, &str)| rows.iter().any(|e| has(e, f.0));
+    let columns: Vec<&(&str, &str)> = FAIR.iter().filter(counted).collect();
+    if columns.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
+    let cell = |e: &Entry, counter: &str| {
+        let unit = if counter == "find_ns" { 1000.0 } else { 1.0 };
+        count(mean_of(e, &|m| Some(*m.counters.get(counter)? as f64 / unit)))
+    };
+    let cells: Vec<Vec<String>> =
+        rows.iter().map(|e| columns.iter().map(|f| cell(e, f.0)).collect()).collect();
+    grid_of(out, "its counters", &names, &rows, &cells, "  ");
+}
+
+/// One row a scheduler, columns as wide as their cells; `lead` begins each line. A scheduler's word
+/// that leaves no room for them gets a line of its own.
+fn grid_of(
+    out: &mut String,
+    first: &str,
+    names: &[&str],
+    rows: &[&Entry],
+    cells: &[Vec<String>],
+    lead: &str,
+) {
     let width = |i: usize| {
         let widths = cells.iter().map(|r| r[i].chars().count());
         widths.chain([names[i].chars().count()]).max().unwrap_or(0)
     };
-    let name_width = rows.iter().map(|e| e.sched.chars().count()).filter(|&n| n <= NAME_WIDTH);
-    let name_width = name_width.max().unwrap_or(0).max("sched".len());
+    let columns: usize = (0..names.len()).map(|i| 2 + width(i)).sum();
+    let room = WIDTH.saturating_sub(lead.len() + columns);
+    let fitting = rows.iter().map(|e| e.sched.chars().count()).filter(|&n| n <= room);
+    let name_width = fitting.max().unwrap_or(0).max(first.len());
     let mut line = |name: &str, cells: &mut dyn Iterator<Item = &str>| {
-        let mut text = format!("{name:<name_width$}");
+        let mut text = format!("{lead}{name:<name_width$}");
         if name.chars().count() > name_width {
-            lines(out, name, "");
-            text = " ".repeat(name_width);
+            lines(out, name, lead);
+            text = format!("{lead}{}", " ".repeat(name_width));
         }
         for (i, cell) in cells.enumerate() {
             let _ = write!(text, "  {cell:>w$}", w = width(i));
         }
         let _ = writeln!(out, "{}", text.trim_end());
     };
-    line("sched", &mut names.iter().copied());
-    for (entry, cells) in rows.iter().zip(&cells) {
+    line(first, &mut names.iter().copied());
+    for (entry, cells) in rows.iter().zip(cells) {
         line(&entry.sched, &mut cells.iter().map(String::as_str));
     }
 }
 
+/// Mean over the boots; `None` unless all have it.
+fn mean_of(entry: &Entry, value: &dyn Fn(&Reading) -> Option<f64>) -> Option<f64> {
+    let all: Option<Vec<f64>> = entry.meter.iter().map(value).collect();
+    Summary::of(&all?).map(|s| s.mean)
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+fn count(value: Option<f64>) -> String {
+    value.map_or_else(none, |v| thousands(v.round() as u64))
+}
+
 fn row(entry: &Entry, steals: bool, idle: bool) -> Vec<String> {
-    let none = || "-".to_owned();
-    let mean = |value: &dyn Fn(&Reading) -> Option<f64>| {
-        let all: Option<Vec<f64>> = entry.meter.iter().map(value).collect();
-        Summary::of(&all?).map(|s| s.mean)
-    };
-    let count = |value: Option<f64>| value.map_or_else(none, |v| thousands(v.round() as u64));
+    let mean = |value: &dyn Fn(&Reading) -> Option<f64>| mean_of(entry, value);
     let decimals = |value: Option<f64>, n: usize| value.map_or_else(none, |v| format!("{v:.n$}"));
     let summary = entry.summary();
     let spread = summary.and_then(|s| Some(100.0 * s.half_width()? / s.mean.abs()));
@@ -217,12 +352,16 @@ fn shares(details: &serde_json::Value) -> Option<String> {
     Some(format!("shares by nice {}", pairs?.join(", ")))
 }
 
-fn sleepers(out: &mut String, doc: &Document, kernel: &KernelInfo) {
+fn sleepers(out: &mut String, doc: &Document, family: &Family) {
+    let rows: Vec<&Entry> = doc.results.iter().filter(|e| is_of(family, &e.kernel)).collect();
     let mut seen: Vec<(&str, f64)> = Vec::new();
-    if let Some(eevdf) = kernel.eevdf_sleeper_p99_us {
-        seen.push(("eevdf", eevdf));
+    for kernel in family {
+        // of the kernel without patches, EEVDF is that column
+        let unpatched = rows.iter().any(|e| e.kernel == kernel.release && e.sched == UNPATCHED);
+        let eevdf = kernel.eevdf_sleeper_p99_us.filter(|_| !unpatched);
+        seen.extend(eevdf.map(|us| ("eevdf", us)));
     }
-    for entry in doc.results.iter().filter(|e| e.kernel == kernel.release) {
+    for entry in &rows {
         if let Some(us) = entry.sleeper_p99_us {
             if !seen.iter().any(|s| s.0 == entry.sched) {
                 seen.push((&entry.sched, us));
@@ -233,7 +372,7 @@ fn sleepers(out: &mut String, doc: &Document, kernel: &KernelInfo) {
         let list: Vec<String> = seen.iter().map(|(s, us)| format!("{s} {}", figure(*us))).collect();
         let text = format!(
             "1 ms sleeper beside 2 hogs, one-CPU guest, {}: p99, us: {}",
-            kernel.release,
+            names(family),
             list.join(", ")
         );
         let _ = writeln!(out);
@@ -277,7 +416,7 @@ fn thousands(n: u64) -> String {
 }
 
 /// Appends `text`, broken at blanks (or where it must be) to fit; `lead` begins each line.
-fn lines(out: &mut String, text: &str, lead: &str) {
+pub(super) fn lines(out: &mut String, text: &str, lead: &str) {
     let room = WIDTH - lead.len();
     let mut rest = text.trim_end();
     loop {
@@ -286,7 +425,9 @@ fn lines(out: &mut String, text: &str, lead: &str) {
             let _ = writeln!(out, "{lead}{rest}");
             return;
         }
-        let cut = rest[..=end].rfind(' ').filter(|&i| i > 0).unwrap_or(end);
+        // a blank just behind the last character that fits is as good
+        let blank = if rest[end..].starts_with(' ') { Some(end) } else { rest[..end].rfind(' ') };
+        let cut = blank.filter(|&i| i > 0).unwrap_or(end);
         let _ = writeln!(out, "{lead}{}", rest[..cut].trim_end());
         rest = rest[cut..].trim_start();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 use super::fixture::{document, entry};
-use super::table::{figure, WIDTH};
+use super::table::{figure, lines, WIDTH};
 use super::*;
 use crate::compare::{compare_all, Rules};
 use crate::error::exit_status;
@@ -19,7 +19,7 @@ fn full() -> Document {
     columns[2].log = format!("line\n{}\n", "x".repeat(300));
     let mut doc = document(columns);
     let rules = [("hackbench".to_owned(), Rules { crowded: true, unjudged: None })].into();
-    doc.comparisons = compare_all(&doc.results, &rules, &doc.eevdf_sleepers());
+    doc.comparisons = compare_all(&doc.results, &rules, &doc.kernels_by_name());
     doc
 }
 
@@ -62,10 +62,94 @@ fn kernel_mode_verdict_sleeper_and_bad_end_are_named() {
     }
 }
 
+/// EEVDF with and without flags on our kernel, without patches, and ballast on a stock one.
+fn ours() -> Document {
+    let words = ["eevdf", "eevdf+SIS_LIMIT+SIS_ROTATE+NO_NEWIDLE", "eevdf-unpatched", "ballast"];
+    let mut results = words.map(|s| entry(s, "hackbench", 0.2, 10)).to_vec();
+    let counters = ["easy", "cpu_hit", "core_hit", "none", "find_ns", "steals", "misses"];
+    for entry in &mut results[..2] {
+        for meter in &mut entry.meter {
+            meter.counters = counters.map(|c| (c.to_owned(), 1_234_567_000)).into();
+            meter.counters.insert("steals".to_owned(), 123_456);
+            meter.idle_while_waiting_pct = Some(12.345);
+        }
+    }
+    results[2].kernel = "7.2.13-unpatched".to_owned();
+    results[3].kernel = "7.2.13+deb14-cloud-amd64".to_owned();
+    let mut doc = document(results);
+    doc.kernels[0].base = Some("linux-source-7.2 7.2.13-1, gcc 12".to_owned());
+    for (i, release) in [(2, "7.2.13-unpatched"), (3, "7.2.13+deb14-cloud-amd64")] {
+        let base = doc.kernels[0].base.clone().filter(|_| i == 2);
+        let release = release.to_owned();
+        doc.kernels.push(KernelInfo { release, base, ..doc.kernels[0].clone() });
+    }
+    let rules = [("hackbench".to_owned(), Rules { crowded: true, unjudged: None })].into();
+    doc.comparisons = compare_all(&doc.results, &rules, &doc.kernels_by_name());
+    doc
+}
+
+#[test]
+fn columns_of_different_kernels_are_told_apart() {
+    let text = tables(&ours());
+    let whole = text.replace("\n  ", " ").replace('\n', " ");
+    for part in [
+        "eevdf-unpatched: on 7.2.13-unpatched (linux-image 7.2.13-1)",
+        "ballast: on 7.2.13+deb14-cloud-amd64 (",
+        "what runs on one kernel is not compared with what runs on another, but for those of one",
+        "hackbench on 7.2.13 and 7.2.13-unpatched: s",
+        "hackbench on 7.2.13+deb14-cloud-amd64: s",
+        "eevdf against eevdf-unpatched: ",
+        "7.2.13 and 7.2.13-unpatched: p99, us: eevdf 60.00, eevdf+SIS_LIMIT",
+        "share of CPU time idle while a task waits: 12.35 ± 0.00 % against 12.35 ± 0.00 %, +0.00",
+    ] {
+        assert!(whole.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(!text.contains("ballast against") && !text.contains("against ballast"), "{text}");
+    assert!(!tables(&full()).contains("not compared"), "one kernel for all");
+    for line in text.lines() {
+        assert!(line.chars().count() <= WIDTH, "{}: {line}", line.chars().count());
+    }
+}
+
+#[test]
+fn counters_of_the_fair_class_stand_below_its_columns() {
+    let text = tables(&ours());
+    let names = text.lines().find(|l| l.contains("its counters")).unwrap();
+    let words: Vec<&str> = names.split_whitespace().collect();
+    let wanted = "its counters easy cpu hit core hit none find us misses";
+    assert_eq!(words.join(" "), wanted);
+    let row = text.lines().skip_while(|l| !l.contains("its counters")).nth(1).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[0], "eevdf");
+    assert_eq!((cells[1], cells[5]), ("1,234,567,000", "1,234,567"), "ns in the document, us here");
+    assert_eq!(text.matches("its counters").count(), 1, "only where there are any");
+    let mut few = ours();
+    for meter in few.results.iter_mut().flat_map(|e| &mut e.meter) {
+        meter.counters.retain(|name, _| name == "steals" || name == "misses");
+    }
+    let text = tables(&few);
+    let names = text.lines().find(|l| l.contains("its counters")).unwrap();
+    assert_eq!(names.split_whitespace().collect::<Vec<_>>(), ["its", "counters", "misses"]);
+}
+
 #[test]
 fn each_pair_is_printed_once_from_the_better_side() {
     let text = tables(&full());
     assert!(text.contains("null against eevdf") && !text.contains("eevdf against null"));
+}
+
+#[test]
+fn lines_break_at_blanks_whatever_the_characters() {
+    let broken = |text: &str| {
+        let mut out = String::new();
+        lines(&mut out, text, "");
+        out
+    };
+    let (long, short) = ("x".repeat(99), "y".repeat(98));
+    assert_eq!(broken(&format!("{short} ±±±")), format!("{short}\n±±±\n"));
+    assert_eq!(broken(&format!("{long} ±")), format!("{long}\n±\n"));
+    assert_eq!(broken(&format!("{long}x ±")), format!("{long}x\n±\n"));
+    assert_eq!(broken(&"±".repeat(101)), format!("{}\n±\n", "±".repeat(100)));
 }
 
 #[test]

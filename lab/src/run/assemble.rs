@@ -60,21 +60,23 @@ pub fn sleeper_p99_us(boots: &[Boot], step: usize) -> Option<f64> {
     Some(Summary::of(&figures?)?.mean)
 }
 
-/// All columns: by kernel, bench and scheduler. `kernels` are releases, `versions` by scheduler.
+/// All columns: by kernel, bench and scheduler. `kernels` by name and version, `versions` by
+/// scheduler.
 pub fn entries(
     request: &Request,
     plan: &Plan,
     boots: &[Vec<Boot>],
-    kernels: &[String],
+    kernels: &[(String, String)],
     versions: &[Option<String>],
 ) -> Vec<Entry> {
     let mut out = Vec::new();
-    for (k, kernel) in kernels.iter().enumerate() {
+    for (k, (kernel, version)) in kernels.iter().enumerate() {
         for (b, bench) in request.benches.iter().enumerate() {
-            for (s, sched) in request.scheds.iter().enumerate() {
+            for &s in &request.kernels[k].scheds {
+                let sched = &request.scheds[s];
                 let mut entry = Entry {
                     sched: sched.word.clone(),
-                    sched_version: versions[s].clone().unwrap_or_else(|| kernel.clone()),
+                    sched_version: versions[s].clone().unwrap_or_else(|| version.clone()),
                     bench: bench.word.clone(),
                     bench_command: bench.command_line(),
                     unit: bench.what.unit(request.mode).to_owned(),

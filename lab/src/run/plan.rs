@@ -11,8 +11,8 @@ use crate::bench::{Bench, What};
 use crate::emulator::Accel;
 use crate::error::Failure;
 use crate::image::{self, File, Source};
-use crate::model::{GuestSched, Job, Mode, Topology};
-use crate::sched::{Program, Sched};
+use crate::model::{Job, Mode, Topology};
+use crate::sched::{Program, Role, Sched};
 
 /// At most so many boots of the one-CPU guest that shows whether a scheduler makes a sleeper wait;
 /// half as many as a column has, where that is fewer.
@@ -46,16 +46,34 @@ pub struct Request {
     pub accel: Accel,
     /// Whether the lab's tracer runs.
     pub trace: bool,
+    /// Whether kernels count what costs time to count.
+    pub schedstats: bool,
     /// First seed.
     pub seed: u64,
     /// Boots a column.
     pub runs: u32,
     /// What `--with` names, and the command's own files.
     pub with: Vec<File>,
-    /// How many kernels there are.
-    pub kernels: usize,
+    /// The kernels, each with its columns.
+    pub kernels: Vec<Columns>,
     /// Whether any figure may be called ahead, so that sleepers have to be measured.
     pub gate: bool,
+}
+
+/// The columns of one kernel.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    /// What the kernel is to them.
+    pub role: Role,
+    /// By index of the scheduler, in the order typed.
+    pub scheds: Vec<usize>,
+}
+
+impl Columns {
+    /// A column as it runs on this kernel.
+    pub fn sched(&self, request: &Request, index: usize) -> Sched {
+        request.scheds[index].on(self.role)
+    }
 }
 
 /// One job on one kernel, booted with several seeds.
@@ -108,26 +126,28 @@ pub struct Plan {
 /// Lays out all boots.
 pub fn plan(request: &Request) -> Result<Plan> {
     let mut plan = Plan::default();
-    for kernel in 0..request.kernels {
-        for (s, sched) in request.scheds.iter().enumerate() {
+    for (kernel, columns) in request.kernels.iter().enumerate() {
+        let scheds: Vec<(usize, Sched)> =
+            columns.scheds.iter().map(|&s| (s, columns.sched(request, s))).collect();
+        for (s, sched) in &scheds {
             for benches in groups(&request.benches) {
                 let skip = |b: &usize| nothing_to_do(sched, &request.benches[*b]);
                 if benches.iter().all(skip) {
                     continue;
                 }
                 for (step, &bench) in benches.iter().enumerate() {
-                    plan.columns.insert((kernel, s, bench), (plan.units.len(), step));
+                    plan.columns.insert((kernel, *s, bench), (plan.units.len(), step));
                 }
                 plan.units.push(column_unit(request, kernel, sched, benches)?);
             }
         }
         if request.gate {
-            let eevdf = Sched::parse("eevdf", Path::new(""))?;
+            let eevdf = Sched::parse("eevdf", Path::new(""))?.on(columns.role);
             let eevdf = add_gate(&mut plan, request, kernel, &eevdf)?;
             plan.eevdf_gates.insert(kernel, eevdf);
-            for (s, sched) in request.scheds.iter().enumerate() {
+            for (s, sched) in &scheds {
                 let gate = add_gate(&mut plan, request, kernel, sched)?;
-                plan.gates.insert((kernel, s), gate);
+                plan.gates.insert((kernel, *s), gate);
             }
         }
     }
@@ -135,8 +155,21 @@ pub fn plan(request: &Request) -> Result<Plan> {
 }
 
 /// Finds what would go wrong with these columns and benches, before a kernel is looked for: masks
-/// outside the guest, programs that cannot be packed.
+/// outside the guest, CPUs that churn takes away from a scheduler or that are not there, programs
+/// that cannot be packed.
 pub fn check(scheds: &[Sched], benches: &[Bench], topology: &Topology) -> Result<()> {
+    if let Some(churn) = benches.iter().find(|b| matches!(b.what, What::Churn { .. })) {
+        let word = &churn.word;
+        if let Some(sched) = scheds.iter().find(|s| s.is_loaded()) {
+            return Err(Failure::usage(format!(
+                "`{word}`: takes CPUs away, at which the kernel ends `{}`: for eevdf columns only",
+                sched.word
+            )));
+        }
+        if topology.cpus < 2 {
+            return Err(Failure::usage(format!("`{word}`: needs a guest of at least 2 CPUs")));
+        }
+    }
     for sched in scheds {
         confinement(sched, topology)?;
         scheduler_files(sched)?;
@@ -149,7 +182,7 @@ pub fn check(scheds: &[Sched], benches: &[Bench], topology: &Topology) -> Result
 
 /// Loads of a scheduler where none is to be loaded.
 pub fn nothing_to_do(sched: &Sched, bench: &Bench) -> bool {
-    sched.guest == GuestSched::Kernel && matches!(bench.what, What::Loads { .. })
+    !sched.is_loaded() && matches!(bench.what, What::Loads { .. })
 }
 
 /// Benches that share a boot: all but those that need one of their own.
@@ -194,6 +227,7 @@ fn column_unit(
             settle_ms,
             gap_ms,
             trace: request.trace,
+            schedstats: request.schedstats,
             steps: chosen.iter().map(|b| b.step(confine)).collect(),
         },
         benches,
@@ -216,8 +250,8 @@ fn add_gate(
     let column = |u: &Unit| {
         let step = u.benches.iter().position(|&b| request.benches[b].what == bench.what)?;
         let same = u.kernel == kernel && u.job.sched == sched.guest;
-        (same && u.topology.cpus == 1 && u.mode == Mode::Instructions && !u.job.trace)
-            .then_some(step)
+        let bare = !u.job.trace && !u.job.schedstats;
+        (same && bare && u.topology.cpus == 1 && u.mode == Mode::Instructions).then_some(step)
     };
     let mut columns = plan.units.iter().enumerate();
     if let Some(found) = columns.find_map(|(unit, u)| Some((unit, column(u)?))) {
@@ -228,6 +262,7 @@ fn add_gate(
         settle_ms: SETTLE_MS,
         gap_ms: GAP_MS,
         trace: false,
+        schedstats: false,
         steps: vec![bench.step(None)],
     };
     let same = |u: &Unit| u.kernel == kernel && u.benches.is_empty() && u.job == job;
@@ -279,18 +314,23 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
     use crate::error::exit_status;
+    use crate::model::GuestSched;
+    use crate::sched::Needs;
 
     fn bench(word: &str) -> Bench {
         Bench { word: word.to_owned(), what: What::parse(word).unwrap(), program: None }
     }
 
     fn sched(word: &str) -> Sched {
-        let (name, program) = (word.to_owned(), None);
         let argv = vec![format!("/bin/{word}")];
-        match Sched::parse(word, Path::new("")) {
-            Ok(sched) => sched,
-            Err(_) => Sched { word: name, guest: GuestSched::Scx { argv }, program, confine: None },
-        }
+        let made_up = Sched {
+            word: word.to_owned(),
+            guest: GuestSched::Scx { argv },
+            needs: Needs::Stock,
+            program: None,
+            confine: None,
+        };
+        Sched::parse(word, Path::new("")).unwrap_or(made_up)
     }
 
     fn request(scheds: &[&str], benches: &[&str]) -> Request {
@@ -301,10 +341,11 @@ mod tests {
             mode: Mode::Instructions,
             accel: Accel::TcgSingle,
             trace: false,
+            schedstats: false,
             seed: 1,
             runs: 10,
             with: Vec::new(),
-            kernels: 1,
+            kernels: vec![Columns { role: Role::Stock, scheds: (0..scheds.len()).collect() }],
             gate: true,
         }
     }
@@ -370,6 +411,7 @@ mod tests {
         let others = [
             Request { topology: one, ..request(&["eevdf", "null"], &["sleeper+hogs=8"]) },
             Request { topology: one, trace: true, ..request(&["eevdf", "null"], benches) },
+            Request { topology: one, schedstats: true, ..request(&["eevdf", "null"], benches) },
             Request { mode: Mode::Parallel, topology: one, ..request(&["eevdf", "null"], benches) },
             request(&["eevdf", "null"], benches),
         ];
@@ -390,6 +432,31 @@ mod tests {
     }
 
     #[test]
+    fn a_column_is_booted_on_its_own_kernels_only() {
+        let words = &["eevdf", "eevdf+STEAL", "eevdf-unpatched", "null"];
+        let on = |role, scheds: &[usize]| Columns { role, scheds: scheds.to_vec() };
+        let kernels =
+            vec![on(Role::Patched, &[0, 1]), on(Role::Unpatched, &[2]), on(Role::Stock, &[3])];
+        let plan = plan(&Request { kernels, ..request(words, &["hackbench"]) }).unwrap();
+        let columns: Vec<(usize, usize)> = plan.columns.keys().map(|k| (k.0, k.1)).collect();
+        assert_eq!(columns, [(0, 0), (0, 1), (1, 2), (2, 3)]);
+        let job = |k: usize, s: usize| &plan.units[plan.columns[&(k, s, 0)].0].job;
+        let GuestSched::Fair { flags } = &job(0, 0).sched else { panic!("flags at defaults") };
+        assert_eq!(flags[0], "NO_STEAL");
+        assert_ne!(job(0, 0).sched, job(0, 1).sched);
+        assert_eq!(job(1, 2).sched, GuestSched::Fair { flags: Vec::new() });
+        let sizes = [(0, 0), (0, 1), (1, 2)].map(|(k, s)| {
+            let unit = &plan.units[plan.columns[&(k, s, 0)].0];
+            image::job_record(&unit.job).unwrap().len()
+        });
+        assert_eq!(sizes, [sizes[0]; 3], "jobs of one length, so that memory is laid out alike");
+        // each kernel has its own EEVDF to judge sleepers by: the unpatched one's is its column
+        assert_eq!(plan.eevdf_gates[&1], plan.gates[&(1, 2)]);
+        let eevdf = &plan.units[plan.eevdf_gates[&2].0];
+        assert_eq!((eevdf.kernel, &eevdf.job.sched), (2, &GuestSched::Kernel));
+    }
+
+    #[test]
     fn eevdf_has_nothing_to_load() {
         let plan = plan(&request(&["eevdf", "null"], &["loads"])).unwrap();
         assert!(!plan.columns.contains_key(&(0, 0, 0)));
@@ -405,8 +472,23 @@ mod tests {
     }
 
     #[test]
+    fn churn_is_for_the_kernels_own_class_on_several_cpus() {
+        let said = |scheds: &[&str], cpus| {
+            let r = request(scheds, &["churn"]);
+            let topology = Topology { cpus, nodes: 1, smt: 1 };
+            let error = check(&r.scheds, &r.benches, &topology).err()?;
+            assert_eq!(exit_status(&error), 2);
+            Some(error.to_string())
+        };
+        assert_eq!(said(&["eevdf", "eevdf+STEAL"], 4), None);
+        assert!(said(&["eevdf"], 1).unwrap().contains("at least 2 CPUs"));
+        assert!(said(&["eevdf", "null"], 4).unwrap().contains("`null`"));
+    }
+
+    #[test]
     fn each_kernel_has_its_own_boots() {
-        let request = Request { kernels: 2, ..request(&["eevdf"], &["hackbench"]) };
+        let mut request = request(&["eevdf"], &["hackbench"]);
+        request.kernels.push(request.kernels[0].clone());
         let plan = plan(&request).unwrap();
         assert_eq!(plan.units.iter().map(|u| u.kernel).collect::<Vec<_>>(), [0, 0, 1, 1]);
     }

@@ -151,6 +151,7 @@ mod tests {
                 settle_ms: 0,
                 gap_ms: 0,
                 trace: false,
+                schedstats: false,
                 steps: Vec::new(),
             },
             files: Vec::new(),

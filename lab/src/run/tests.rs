@@ -8,6 +8,7 @@ use crate::compare::Verdict;
 use crate::error::exit_status;
 use crate::model::{GuestSched, Line, Meter, Status};
 use crate::report::{fixture, tables};
+use crate::sched::{Needs, Role};
 
 fn request(scheds: &[&str], benches: &[&str], mode: Mode) -> Request {
     let sched = |word: &&str| {
@@ -15,6 +16,7 @@ fn request(scheds: &[&str], benches: &[&str], mode: Mode) -> Request {
         let made_up = Sched {
             word: word.to_string(),
             guest: GuestSched::Scx { argv },
+            needs: Needs::Stock,
             program: None,
             confine: None,
         };
@@ -32,10 +34,11 @@ fn request(scheds: &[&str], benches: &[&str], mode: Mode) -> Request {
         mode,
         accel: emulator::choose_accel(mode, 4, 8, false),
         trace: false,
+        schedstats: false,
         seed: 1,
         runs: 6,
         with: Vec::new(),
-        kernels: 1,
+        kernels: vec![Columns { role: Role::Stock, scheds: (0..scheds.len()).collect() }],
         gate: true,
     }
 }
@@ -87,8 +90,18 @@ fn document(
     let boots = boot_plan(request, &plan, workers, &one, &Progress::default()).unwrap();
     let mut doc = fixture::document(Vec::new());
     (doc.mode, doc.cpus_at_once, doc.host_cores) = (request.mode, true, 8);
-    doc.kernels[0].eevdf_sleeper_p99_us =
-        plan.eevdf_gates.get(&0).and_then(|&(u, step)| assemble::sleeper_p99_us(&boots[u], step));
+    let found = |columns: &Columns| {
+        let kernel = Kernel {
+            release: format!("{:?}", columns.role),
+            file: PathBuf::new(),
+            digest: "0123456789abcdef".into(),
+            origin: String::new(),
+        };
+        let base = (columns.role != Role::Stock).then(|| "linux-source-7.2".to_owned());
+        Found { kernel, base }
+    };
+    let kernels: Vec<Found> = request.kernels.iter().map(found).collect();
+    doc.kernels = kernel_infos(&plan, &boots, &kernels);
     let setting =
         Setting { mode: request.mode, topology: request.topology, at_once: true, cores: 8 };
     let rules =
@@ -119,6 +132,36 @@ fn a_run_from_plan_to_verdicts() {
     assert_eq!(verdict(&doc, "null"), Some(Verdict::Late));
     assert_eq!(verdict(&doc, "other"), Some(Verdict::Ahead));
     assert_eq!(doc.exit_status(), 0);
+}
+
+#[test]
+fn a_run_over_our_kernels_and_a_stock_one() {
+    let words = &["eevdf", "other", "eevdf+STEAL", "eevdf-unpatched"];
+    let mut request = request(words, &["hackbench"], Mode::Instructions);
+    let on = |role, scheds: &[usize]| Columns { role, scheds: scheds.to_vec() };
+    request.kernels =
+        vec![on(Role::Patched, &[0, 2]), on(Role::Unpatched, &[3]), on(Role::Stock, &[1])];
+    let doc = document(&request, &sound, 2);
+    let rows: Vec<(&str, &str)> =
+        doc.results.iter().map(|e| (e.kernel.as_str(), e.sched.as_str())).collect();
+    assert_eq!(
+        rows,
+        [
+            ("Patched", "eevdf"),
+            ("Patched", "eevdf+STEAL"),
+            ("Unpatched", "eevdf-unpatched"),
+            ("Stock", "other")
+        ]
+    );
+    assert_eq!(doc.results[0].sched_version, "Patched sha256:0123456789ab");
+    assert_eq!(doc.results[3].sched_version, "Stock");
+    assert!(doc.kernels.iter().all(|k| k.eevdf_sleeper_p99_us == Some(60.0)));
+    assert_eq!(doc.comparisons.len(), 3 * 2, "every ordered pair of ours, and none with the stock");
+    let pair = doc.comparisons.iter().find(|c| c.a == "eevdf+STEAL" && c.b == "eevdf-unpatched");
+    assert_eq!(pair.unwrap().kernel_b.as_deref(), Some("Unpatched"));
+    // made-up boots count no steals: that is a bound missed
+    let steals = doc.checks.iter().find(|c| c.text.contains("steals")).unwrap();
+    assert!(!steals.ok && steals.name.contains("eevdf+STEAL"), "{steals:?}");
 }
 
 #[test]
@@ -214,6 +257,7 @@ fn options() -> Options {
         topology: Topology { cpus: 4, nodes: 1, smt: 1 },
         mode: Some(Mode::Instructions),
         trace: false,
+        schedstats: false,
         fresh: true,
         seed: 1,
         runs: 1,

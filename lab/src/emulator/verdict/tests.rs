@@ -155,6 +155,21 @@ fn only_the_emulator_s_own_breakage_is_repeated() {
 }
 
 #[test]
+fn a_tick_that_never_came_is_the_hosts() {
+    let reason = "the guest's kernel panicked before the agent's first line: IO-APIC + timer \
+                  doesn't work!  Boot with apic=debug";
+    let lost = |status, reason: &str| {
+        let (reason, log) = (reason.to_owned(), String::new());
+        Boot { seed: 1, status, reason, log, lines: Vec::new(), repeats: 0 }
+    };
+    for accel in [Accel::TcgSingle, Accel::TcgMulti, Accel::Kvm] {
+        assert!(broken_by_emulator(accel, &lost(Status::Panicked, reason)));
+    }
+    assert!(!broken_by_emulator(Accel::TcgSingle, &lost(Status::Panicked, "init died")));
+    assert!(!broken_by_emulator(Accel::TcgSingle, &lost(Status::Failed, reason)));
+}
+
+#[test]
 fn the_log_is_the_console_s_end() {
     let console: String = (0..100).map(|n| format!("line {n}\r\n")).collect();
     let log = last_lines(&console);
