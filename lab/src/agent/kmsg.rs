@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use anyhow::{Context, Result};
 
 /// Text that only a complaint of the kernel's has.
-const COMPLAINTS: [&str; 28] = [
+const COMPLAINTS: [&str; 29] = [
     "BUG: ",
     "kernel BUG at",
     "Oops: ",
@@ -25,6 +25,8 @@ const COMPLAINTS: [&str; 28] = [
     "INFO: suspicious",
     "Out of memory: ",
     "Unable to handle",
+    // of our kernel's debug build: says what is wrong, before the warning that says where
+    "sched: ballast: ",
     // of debug builds: locks, lists, objects
     "WARNING: possible ",
     "WARNING: suspicious ",
@@ -139,6 +141,7 @@ mod tests {
             "WARNING: possible recursive locking detected",
             "WARNING: suspicious RCU usage",
             "INFO: task hackbench:12 blocked for more than 120 seconds.",
+            "sched: ballast: CPU 2: overload bit 1, 1 runnable fair tasks, counted as 1 of 2",
         ]
         .map(String::from)
         .into();
