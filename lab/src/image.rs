@@ -164,15 +164,7 @@ pub fn build(files: &[File], job: &Job, cache: &Path) -> Result<Image> {
 
 /// An image that boots, says hello and ends: for trial boots.
 pub fn hello(cache: &Path) -> Result<Image> {
-    let job = Job {
-        sched: GuestSched::Kernel,
-        settle_ms: 0,
-        gap_ms: 0,
-        trace: false,
-        schedstats: false,
-        steps: Vec::new(),
-    };
-    build(&[], &job, cache)
+    build(&[], &Job::plain(GuestSched::Kernel, Vec::new()), cache)
 }
 
 /// The archive's bytes: entries sorted by name, folders before what is in them.

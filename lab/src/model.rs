@@ -101,6 +101,13 @@ pub struct Job {
     pub steps: Vec<Step>,
 }
 
+impl Job {
+    /// Steps without pauses, and without anything that is recorded beside: for trial boots.
+    pub fn plain(sched: GuestSched, steps: Vec<Step>) -> Self {
+        Self { sched, settle_ms: 0, gap_ms: 0, trace: false, schedstats: false, steps }
+    }
+}
+
 /// What the guest's own /proc says of one measured step: differences, end minus begin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meter {

@@ -69,8 +69,7 @@ fn trial(kernel: &Kernel, cache: &Path) -> Result<Option<Timer>> {
     let argv = vec!["/init".to_owned(), "timer".to_owned()];
     let action = Action::Command { argv };
     let step = Step { bench: "timer".into(), action, affinity: None, warmup: None };
-    let (sched, steps) = (GuestSched::Kernel, vec![step]);
-    let job = Job { sched, settle_ms: 0, gap_ms: 0, trace: false, schedstats: false, steps };
+    let job = Job::plain(GuestSched::Kernel, vec![step]);
     let image = image::build(&[], &job, cache)?;
     let topology = Topology { cpus: 1, nodes: 1, smt: 1 };
     let guest = Guest {

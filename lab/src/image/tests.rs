@@ -9,8 +9,7 @@ fn job(bench: &str) -> Job {
         affinity: None,
         warmup: None,
     };
-    let sched = GuestSched::Kernel;
-    Job { sched, settle_ms: 0, gap_ms: 0, trace: false, schedstats: false, steps: vec![step] }
+    Job::plain(GuestSched::Kernel, vec![step])
 }
 
 fn files() -> Vec<File> {
