@@ -134,8 +134,9 @@ pub fn last_lines(console: &str) -> String {
 
 /// Whether the emulator, not the guest, is to blame: a kernel that sees no tick in the 40 ms that it
 /// waits for one, on a host that is too busy to emulate it; with a thread a CPU, a guest that dies or
-/// stops before its agent speaks, that dies where the kernel patches its own code, or whose kernel
-/// panics with nothing loaded into it.
+/// stops before its agent speaks, that dies where the kernel patches its own code or of the breakpoint
+/// that it patches with, or whose kernel panics with nothing loaded into it. (A wild jump may meet such a
+/// breakpoint too, in the padding that surrounds BPF programs: those are left to the guest.)
 pub fn broken_by_emulator(accel: Accel, boot: &Boot) -> bool {
     if boot.status == Status::Panicked && boot.lines.is_empty() && boot.reason.contains(NO_TICK) {
         return true;
@@ -145,8 +146,9 @@ pub fn broken_by_emulator(accel: Accel, boot: &Boot) -> bool {
     }
     let at_patching = || {
         let at = |line: &str| PATCHED.iter().any(|function| line.contains(function));
-        let died = |line: &&str| line.contains("RIP: ") || line.contains("int3");
-        boot.log.lines().filter(died).any(at)
+        let lines = || boot.log.lines().filter(|line| line.contains("RIP: "));
+        let breakpoint = boot.log.contains("Oops: int3") && !lines().any(|l| l.contains("bpf_"));
+        breakpoint || lines().any(at)
     };
     let bare = || {
         let eevdf = |line: &Line| matches!(line, Line::Loaded { ops } if ops == BARE);

@@ -136,12 +136,16 @@ fn only_the_emulator_s_own_breakage_is_repeated() {
         repeats: 0,
     };
     let elsewhere = PANIC.replace("set_next_task_idle", "scx_exit").replace("int3", "fault");
+    let breakpoint = PANIC.replace("set_next_task_idle", "update_rq_clock");
+    let padding = PANIC.replace("set_next_task_idle", "bpf_prog_1f_ballast_enqueue");
     let running = [hello(), loaded()];
     let bare = [hello(), Line::Loaded { ops: BARE.into() }];
     for (boot, broken) in [
         (boot(Status::Panicked, &[], &elsewhere), true),
         (boot(Status::Hung, &[], ""), true),
         (boot(Status::Panicked, &running, PANIC), true),
+        (boot(Status::Panicked, &running, &breakpoint), true),
+        (boot(Status::Panicked, &running, &padding), false),
         (boot(Status::Panicked, &running, &elsewhere), false),
         (boot(Status::Panicked, &bare, &elsewhere), true),
         (boot(Status::Hung, &bare, ""), false),
