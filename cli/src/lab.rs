@@ -28,7 +28,8 @@ Benches (settings joined by +; defaults shown):
   hackbench+transport=pipe+groups=1+mode=process+loops=200   s; loops are shared by the groups
   messaging+transport=pipe+groups=1+mode=process+loops=200   s; perf bench sched messaging
   pipe+pinned=0+loops=20000      perf bench sched pipe; pinned=1: both tasks on one CPU
-  sleeper+hogs=2+fifo=0          p99 delay of a 1 ms sleeper; fifo=1: with a SCHED_FIFO control
+  sleeper+hogs=2+fifo=0          p99 delay of a 1 ms sleeper; fifo=1: with a SCHED_FIFO control,
+                                 that works fifo_us=0 each time
   shares+seconds=10              CPU shares by nice; hogs=N: of N hogs of nice 0
   loads+times=20                 loads and unloads under hackbench
   churn+seconds=60               hotplug, partitions, quotas, masks and more at once; eevdf only

@@ -6,7 +6,7 @@
 //! | `hackbench` | `transport=pipe` `groups=1` `mode=process` `loops=` 200 shared among the groups | s |
 //! | `messaging` | the same, through `perf bench sched messaging` | s |
 //! | `pipe` | `pinned=0` `loops=20000` (`perf bench sched pipe`) | us/op |
-//! | `sleeper` | `hogs=2` `fifo=0` | p99 of 2,000 delays, us |
+//! | `sleeper` | `hogs=2` `fifo=0` `fifo_us=0` | p99 of 2,000 delays, us |
 //! | `shares` | `seconds=10`; `hogs=N`: of nice 0, else by nice −10 to 10 | worst relative error of a share, % |
 //! | `loads` | `times=20` | ms a load and unload, under hackbench |
 //! | `churn` | `seconds=60`: hotplug, partitions, quotas, masks, flags and more at once | ms, longest wait of a worker |
@@ -58,6 +58,8 @@ pub enum What {
         hogs: u64,
         /// A SCHED_FIFO sleeper runs beside as control.
         fifo: bool,
+        /// Microseconds that the control works each time it wakes.
+        fifo_us: u64,
     },
     /// Endless loops of several nice values on the same CPUs.
     Shares {
@@ -248,9 +250,12 @@ impl Bench {
             What::Pipe { loops, .. } => {
                 add(&["bench", "sched", "pipe", "-l", &shorter(*loops).to_string()]);
             }
-            What::Sleeper { hogs, fifo } => {
+            What::Sleeper { hogs, fifo, fifo_us } => {
                 add(&["sleeper", "--hogs", &hogs.to_string()]);
                 add(if *fifo { &["--fifo"] } else { &[] });
+                if *fifo_us > 0 {
+                    add(&["--fifo-us", &fifo_us.to_string()]);
+                }
                 add(&["--samples", &shorter(2000).to_string()]);
             }
             What::Shares { seconds, hogs } => {
@@ -330,8 +335,11 @@ fn parse_what(word: &str) -> Result<What> {
             What::Pipe { pinned: s.flag("pinned")?, loops }
         }
         "sleeper" => {
-            let s = read(&["hogs", "fifo"])?;
-            What::Sleeper { hogs: s.number("hogs", 2, (0, 1000))?, fifo: s.flag("fifo")? }
+            let s = read(&["hogs", "fifo", "fifo_us"])?;
+            let fifo = s.flag("fifo")?;
+            let most = if fifo { 10_000 } else { 0 };
+            let fifo_us = s.number("fifo_us", 0, (0, most))?;
+            What::Sleeper { hogs: s.number("hogs", 2, (0, 1000))?, fifo, fifo_us }
         }
         "shares" => {
             let s = read(&["seconds", "hogs"])?;

@@ -43,7 +43,7 @@ numbers)
 	lab numbers-6.18 --instructions --kernel 6.18 --runs 2 \
 		--bench "pipe+pinned=1,$pipes,hackbench+transport=socket"
 	lab sleepers --instructions --kernel auto,6.18 --cpus 1 --runs 2 --sched eevdf,ballast \
-		--bench sleeper+hogs=1,sleeper+hogs=2,sleeper+hogs=8
+		--bench sleeper+hogs=1,sleeper+hogs=2,sleeper+hogs=8,sleeper+hogs=2+fifo=1+fifo_us=300
 	lab shares --instructions --cpus 1 --runs 1 --sched ballast --bench shares
 	;;
 parallel)

@@ -19,6 +19,7 @@ fn defaults_and_settings_become_arguments() {
         ("messaging+transport=pipe+loops=9", "/usr/bin/x bench sched messaging -p -g 1 -l 9"),
         ("pipe", "/usr/bin/x bench sched pipe -l 20000"),
         ("sleeper+hogs=8+fifo=1", "/init sleeper --hogs 8 --fifo --samples 2000"),
+        ("sleeper+fifo=1+fifo_us=9", "/init sleeper --hogs 2 --fifo --fifo-us 9 --samples 2000"),
         ("shares", "/init shares --seconds 10"),
         ("shares+hogs=3", "/init shares --seconds 10 --hogs 3"),
         ("churn+seconds=5", "/init churn --seconds 5 --hackbench /usr/bin/x"),

@@ -55,26 +55,33 @@ struct Options {
     hogs: usize,
     samples: usize,
     fifo: bool,
+    /// How long the control works each time it wakes, microseconds.
+    fifo_us: u64,
 }
 
 impl Options {
     fn parse(args: &[String]) -> anyhow::Result<Self> {
-        let mut options = Self { hogs: 0, samples: 2000, fifo: false };
+        let mut options = Self { hogs: 0, samples: 2000, fifo: false, fifo_us: 0 };
         let mut args = Arguments::new("sleeper", args);
         while let Some(option) = args.option() {
             match option {
                 "--hogs" => options.hogs = args.number(option, 0, 1000)?,
                 "--samples" => options.samples = args.number(option, 1, 1_000_000)?,
                 "--fifo" => options.fifo = true,
-                _ => return Err(args.unknown(option, "--hogs N, --samples N, --fifo")),
+                "--fifo-us" => options.fifo_us = args.number(option, 0, 10_000)?,
+                _ => {
+                    let known = "--hogs N, --samples N, --fifo, --fifo-us N";
+                    return Err(args.unknown(option, known));
+                }
             }
         }
         Ok(options)
     }
 }
 
-/// `sleeper --hogs N [--fifo] [--samples 2000]`: delays of a 1 ms sleeper beside N hogs of nice 0,
-/// in microseconds, by nearest rank; with `--fifo` also those of a SCHED_FIFO control.
+/// `sleeper --hogs N [--fifo [--fifo-us N]] [--samples 2000]`: delays of a 1 ms sleeper beside N hogs
+/// of nice 0, in microseconds, by nearest rank; with `--fifo` also those of a SCHED_FIFO control,
+/// which works for N microseconds (0) each time.
 pub fn sleeper(args: &[String]) -> anyhow::Result<()> {
     let options = Options::parse(args)?;
     become_ordinary()?;
@@ -94,7 +101,8 @@ pub fn sleeper(args: &[String]) -> anyhow::Result<()> {
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
     await_children(&shared[STARTED], options.hogs as u64)?;
-    let control = if options.fifo { Some(start_control(&shared)?) } else { None };
+    let control =
+        if options.fifo { Some(start_control(&shared, options.fifo_us * 1000)?) } else { None };
     await_children(&shared[STARTED], options.hogs as u64 + u64::from(options.fifo))?;
 
     let begin = now_ns();
@@ -129,16 +137,16 @@ fn enough(taken: u64, elapsed: u64) -> bool {
     elapsed >= GIVE_UP_NS || (elapsed >= HOPELESS_NS && elapsed > taken * 10 * AHEAD_NS)
 }
 
-/// Starts the SCHED_FIFO sleeper.
-fn start_control(shared: &[AtomicU64]) -> anyhow::Result<Child> {
-    let control = Child::fork(|| run_control(shared))?;
+/// Starts the SCHED_FIFO sleeper, which works for `work_ns` between its sleeps.
+fn start_control(shared: &[AtomicU64], work_ns: u64) -> anyhow::Result<Child> {
+    let control = Child::fork(|| run_control(shared, work_ns))?;
     control.set_fifo(FIFO_PRIORITY)?;
     Ok(control)
 }
 
 /// Sleeps like the main sleeper until it is told that it is enough. The first sleep, which may
 /// still fall into the ordinary class, is not kept.
-fn run_control(shared: &[AtomicU64]) -> i32 {
+fn run_control(shared: &[AtomicU64], work_ns: u64) -> i32 {
     let mut delays = vec![u64::MAX; FIFO_SAMPLES];
     one_delay();
     shared[STARTED].fetch_add(1, Ordering::Release);
@@ -149,6 +157,8 @@ fn run_control(shared: &[AtomicU64]) -> i32 {
             delays[kept] = delay;
             kept += 1;
         }
+        let begin = now_ns();
+        while now_ns() - begin < work_ns {}
     }
     let delays = &mut delays[..kept];
     delays.sort_unstable();
@@ -213,10 +223,10 @@ mod tests {
 
     #[test]
     fn options_have_defaults_and_are_read() {
-        assert_eq!(parse("").unwrap(), Options { hogs: 0, samples: 2000, fifo: false });
+        assert_eq!(parse("").unwrap(), Options { hogs: 0, samples: 2000, fifo: false, fifo_us: 0 });
         assert_eq!(
-            parse("--hogs 8 --fifo --samples 10").unwrap(),
-            Options { hogs: 8, samples: 10, fifo: true }
+            parse("--hogs 8 --fifo --fifo-us 300 --samples 10").unwrap(),
+            Options { hogs: 8, samples: 10, fifo: true, fifo_us: 300 }
         );
     }
 

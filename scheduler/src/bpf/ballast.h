@@ -50,6 +50,8 @@ struct ballast_cpu {
 	u32 running;		/* 0, or BALLAST_RUNNING with or without BALLAST_PREEMPTING */
 	u64 running_vtime;	/* the running task's vtime word when its turn began */
 	u64 sync_since;		/* scx_bpf_now() at the first sync wake-up of its turn; 0: none yet */
+	u64 overdue;		/* vtime word of the earliest wakee that a real-time task kept from
+				 * preempting; 0: none */
 	u32 queued;		/* 0: both queues are empty; see queue.h */
 	/* Only this CPU. */
 	u32 sync_wakee;		/* pid that this CPU woke last, if that was a sync wake-up */

@@ -117,6 +117,22 @@ static __always_inline void time_turn(struct ballast_cpu *c, u64 vtime)
 }
 
 /*
+ * A task of this @vtime starts where a wakee was overdue: if that one is earlier, the turn ends at once,
+ * and ops.dispatch() finds it in its queue, unless a thief was faster. Pairs with wake_overdue(); both
+ * sides hold the run-queue lock.
+ */
+static __always_inline void time_overdue(struct ballast_cpu *c, u32 cpu, u64 vtime)
+{
+	u64 overdue = shared_read(&c->overdue);
+
+	if (!overdue)
+		return;
+	shared_write(&c->overdue, 0);
+	if (vtime_before(overdue, vtime))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
+/*
  * @p starts to run on @cpu. One that is at home was bounded when it was queued; one from another
  * CPU was stolen, and arrives now.
  */
@@ -129,6 +145,7 @@ static __always_inline void time_start(struct task_struct *p, struct ballast_cpu
 	else
 		time_keep(p, vtime);
 	time_turn(c, vtime);
+	time_overdue(c, cpu, vtime);
 	shared_write(&c->running, BALLAST_RUNNING);
 }
 

@@ -117,13 +117,24 @@ static __always_inline bool cpu_runs_ours(u32 cpu)
 	return curr && curr->prio >= MAX_RT_PRIO;
 }
 
+/* A wakee of this @vtime should run before what a real-time task preempted on its CPU. */
+static __always_inline void wake_overdue(struct ballast_cpu *c, u64 vtime)
+{
+	u64 overdue = shared_read(&c->overdue);
+
+	if (!overdue || vtime_before(vtime, overdue))
+		shared_write(&c->overdue, vtime);
+}
+
 /*
  * Ahead of the running task. Returns true if @p was put at the head of the CPU's local queue.
  *
  * 1. The CPU idles, or another preempting wakee waits to start: no.
  * 2. Not earlier than the running task was at its start by preempt_ns: no. (No clock is read.)
  * 3. The waker is about to sleep: no; it would cost a switch and win nothing.
- * 4. A real-time task runs: no; here @p would wait behind it, where no thief looks.
+ * 4. A real-time task runs: no; here @p would wait behind it, where no thief looks. But the kernel gives
+ *    our task that the real-time one preempted the rest of its slice, and asks nobody: remember that
+ *    @p is due. Pairs with time_overdue().
  */
 static __always_inline bool wake_ahead(struct task_struct *p, struct ballast_cpu *c, u32 cpu,
 				       u64 vtime)
@@ -135,8 +146,10 @@ static __always_inline bool wake_ahead(struct task_struct *p, struct ballast_cpu
 		return false;
 	if (wake_is_sync(p, c) && !wake_sync_over(c))
 		return false;
-	if (!cpu_runs_ours(cpu))
+	if (!cpu_runs_ours(cpu)) {
+		wake_overdue(c, vtime);
 		return false;
+	}
 	shared_write(&c->running, BALLAST_RUNNING | BALLAST_PREEMPTING);
 	count(c, preempts);
 	task_insert(p, SCX_DSQ_LOCAL, slice_ns(), SCX_ENQ_PREEMPT);
