@@ -9,7 +9,7 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 programs=$(readlink -f -- "$here/../../target/x86_64-unknown-linux-gnu/release")
 
 with=(--with "$here/in-guest.sh" --with "$programs/scx_ballast")
-for tool in sh sleep cat tail tr grep wc taskset chrt renice setpriv; do
+for tool in sh sleep cat tail tr grep wc mount taskset chrt renice setpriv; do
 	with+=(--with "$(command -v "$tool")")
 done
 
