@@ -126,20 +126,31 @@ fn build_from(
     progress: &Progress,
 ) -> Result<Built> {
     let mutant = request.mutant.as_deref().map(Mutant::read).transpose()?;
+    let wanted = Wanted { request, recipe, mutant, compiler };
+    let named = request.source.as_deref();
+    let here = source::all(&request.cache);
+    let candidates = candidates(named, &offered(offer, here, progress)?)?;
+    let pass_over = |source: &Source, why: &str| {
+        if named.is_none() {
+            progress.note(&format!("passing over {}: {why}", told(source)));
+        }
+    };
+    // What is kept lies there whole: it waits for nobody who builds.
+    if let Some((built, passed)) = wanted.kept(&candidates) {
+        passed.iter().for_each(|(source, why)| pass_over(source, why));
+        return Ok(built);
+    }
     let results = Results::open(&request.cache, progress)?;
     let sources = Sources::open(&request.cache, results.lock())?;
-    let named = request.source.as_deref();
-    let candidates = candidates(named, &offered(offer, sources.all(), progress)?)?;
-    let (results, sources) = (&results, &sources);
-    let run = Run { request, recipe, offer, progress, mutant, compiler, results, sources };
+    let run = Run { wanted, offer, progress, results: &results, sources: &sources };
     let mut misfits = Vec::new();
     for source in candidates {
         match run.attempt(&source)? {
             Ok(built) => return Ok(built),
-            Err(why) => misfits.push((source, why)),
-        }
-        if let (None, Some((source, why))) = (named, misfits.last()) {
-            progress.note(&format!("passing over {}: {why}", told(source)));
+            Err(why) => {
+                pass_over(&source, &why);
+                misfits.push((source, why));
+            }
         }
     }
     let (source, why) = &misfits[0];
@@ -147,50 +158,38 @@ fn build_from(
     Err(Failure::failed(format!("the patches do not fit the source {of}{}: {why}", told(source))))
 }
 
-/// One `kernel build`.
-struct Run<'a> {
+/// What decides over every byte of a kernel, beside its source.
+struct Wanted<'a> {
     request: &'a Request,
     recipe: &'a Recipe,
-    offer: &'a dyn Offer,
-    progress: &'a Progress,
     mutant: Option<Mutant>,
     compiler: &'a str,
-    results: &'a Results,
-    sources: &'a Sources<'a>,
 }
 
 /// Why the patches do not fit a source: the end of a sentence.
 type Misfit = String;
 
-impl Run<'_> {
-    /// Builds from one source, unless the patches do not fit it.
-    fn attempt(&self, source: &Source) -> Result<Result<Built, Misfit>> {
-        let key = self.key(source);
-        if let Some(built) = self.results.kept(&key) {
-            return Ok(Ok(built));
-        }
-        let pair = hex(&Sha256::digest([&self.recipe.patches_digest(), &*source.sha256].concat()));
-        if let Some(why) = self.results.refused(&pair) {
-            return Ok(Err(why));
-        }
-        let folder = self.fetched(source)?;
-        let (files, moved) = match self.changes(&folder) {
-            Ok(done) => done,
-            Err(why) => {
-                self.results.refuse(&pair, &why)?;
-                self.sources.discard(&source.version)?;
-                return Ok(Err(why));
+impl Wanted<'_> {
+    /// Of the first source that is not known to be a misfit, the kernel, if it was built; with the
+    /// misfits before it.
+    fn kept<'s>(&self, sources: &'s [Source]) -> Option<(Built, Vec<(&'s Source, Misfit)>)> {
+        let mut passed = Vec::new();
+        for source in sources {
+            match self.known(source)? {
+                Ok(built) => return Some((built, passed)),
+                Err(why) => passed.push((source, why)),
             }
-        };
-        if moved.hunks > 0 {
-            self.progress.note(&format!(
-                "{} hunks of the patches lie up to {} lines from where they say, at the only \
-                 place that they fit",
-                moved.hunks, moved.lines
-            ));
         }
-        self.sources.keep_only(source)?;
-        self.make(source, &folder, files, key).map(Ok)
+        None
+    }
+
+    /// What an earlier build made of a source.
+    fn known(&self, source: &Source) -> Option<Result<Built, Misfit>> {
+        let cache = &self.request.cache;
+        if let Some(built) = results::kept(cache, &self.key(source)) {
+            return Some(Ok(built));
+        }
+        results::refused(cache, &self.pair(source)).map(Err)
     }
 
     /// Over all that can move a byte of the kernel.
@@ -207,10 +206,52 @@ impl Run<'_> {
         hex(&hash.finalize())
     }
 
+    /// Over what decides whether the patches fit.
+    fn pair(&self, source: &Source) -> String {
+        hex(&Sha256::digest([&self.recipe.patches_digest(), &*source.sha256].concat()))
+    }
+}
+
+/// One `kernel build` that has to build.
+struct Run<'a> {
+    wanted: Wanted<'a>,
+    offer: &'a dyn Offer,
+    progress: &'a Progress,
+    results: &'a Results,
+    sources: &'a Sources<'a>,
+}
+
+impl Run<'_> {
+    /// Builds from one source, unless the patches do not fit it. Another process may have built it
+    /// while this one waited for its turn.
+    fn attempt(&self, source: &Source) -> Result<Result<Built, Misfit>> {
+        if let Some(known) = self.wanted.known(source) {
+            return Ok(known);
+        }
+        let folder = self.fetched(source)?;
+        let (files, moved) = match self.changes(&folder) {
+            Ok(done) => done,
+            Err(why) => {
+                self.results.refuse(&self.wanted.pair(source), &why)?;
+                self.sources.discard(&source.version)?;
+                return Ok(Err(why));
+            }
+        };
+        if moved.hunks > 0 {
+            self.progress.note(&format!(
+                "{} hunks of the patches lie up to {} lines from where they say, at the only \
+                 place that they fit",
+                moved.hunks, moved.lines
+            ));
+        }
+        self.sources.keep_only(source)?;
+        self.make(source, &folder, files).map(Ok)
+    }
+
     /// The source's folder; says beforehand what it will take, and stops where there is no room.
     fn fetched(&self, source: &Source) -> Result<PathBuf> {
         let what = told(source);
-        let (download, disk) = self.sources.price(source, self.request.kind.word());
+        let (download, disk) = self.sources.price(source, self.wanted.request.kind.word());
         if disk > 0 {
             let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
             let folder = self.sources.folder().display();
@@ -234,7 +275,7 @@ impl Run<'_> {
     fn changes(&self, folder: &Path) -> Result<(Files, Moved), Misfit> {
         let read = |name: &str| tree::read(&folder.join(name)).map_err(|e| e.to_string());
         let (mut files, mut moved) = (Files::new(), Moved::default());
-        for (name, patch) in &self.recipe.patches {
+        for (name, patch) in &self.wanted.recipe.patches {
             let by =
                 diff::apply(patch, &mut files, &read).map_err(|why| format!("{name}: {why}"))?;
             moved.hunks += by.hunks;
@@ -244,14 +285,14 @@ impl Run<'_> {
     }
 
     /// Makes the tree what it is to be, and builds.
-    fn make(&self, source: &Source, folder: &Path, files: Files, key: String) -> Result<Built> {
-        let Request { kind, jobs, .. } = *self.request;
+    fn make(&self, source: &Source, folder: &Path, files: Files) -> Result<Built> {
+        let Request { kind, jobs, .. } = *self.wanted.request;
         let patched = kind != Kind::Unpatched;
         let mut files = if patched { files } else { Files::new() };
-        for (name, text) in self.recipe.policy.iter().filter(|_| patched) {
+        for (name, text) in self.wanted.recipe.policy.iter().filter(|_| patched) {
             files.insert(format!("{POLICY_FOLDER}/{name}"), Some(text.to_vec()));
         }
-        if let Some(mutant) = &self.mutant {
+        if let Some(mutant) = &self.wanted.mutant {
             mutant.plant(&mut files, folder)?;
         }
         self.progress.phase("preparing the tree");
@@ -260,7 +301,7 @@ impl Run<'_> {
         let cpus = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let jobs = jobs.unwrap_or_else(cpus);
         let make = Make::new(&tree, kind, jobs, self.results.lock(), self.progress);
-        make.configure(&self.recipe.options(kind), &self.configured_by(&files))?;
+        make.configure(&self.wanted.recipe.options(kind), &self.configured_by(&files))?;
         let image = make.image()?;
         let read = |path: &Path| {
             let bytes = tree::read(path)?;
@@ -274,14 +315,14 @@ impl Run<'_> {
             package: source.package.clone(),
             version: source.version.clone(),
             source_sha256: source.sha256.clone(),
-            patches: if patched { self.recipe.names() } else { Vec::new() },
-            features: if patched { self.recipe.features() } else { Vec::new() },
-            mutant: self.mutant.as_ref().map(|mutant| mutant.name().to_string()),
-            compiler: self.compiler.to_string(),
+            patches: if patched { self.wanted.recipe.names() } else { Vec::new() },
+            features: if patched { self.wanted.recipe.features() } else { Vec::new() },
+            mutant: self.wanted.mutant.as_ref().map(|mutant| mutant.name().to_string()),
+            compiler: self.wanted.compiler.to_string(),
             size: image.len() as u64,
             digest: store::digest(&bzimage::to_boot(image.clone())),
-            recipe: self.recipe.digest(kind),
-            key,
+            recipe: self.wanted.recipe.digest(kind),
+            key: self.wanted.key(source),
             folder: PathBuf::new(),
         };
         self.results.keep(&built, &image, &tree.folder().join(".config"), &make.log())
@@ -289,7 +330,7 @@ impl Run<'_> {
 
     /// What the configuration depends on beside the options: the compiler, and changed Kconfigs.
     fn configured_by(&self, files: &Files) -> Vec<u8> {
-        let mut inputs = self.compiler.as_bytes().to_vec();
+        let mut inputs = self.wanted.compiler.as_bytes().to_vec();
         for (name, text) in files {
             if name.rsplit('/').next().is_some_and(|last| last.starts_with("Kconfig")) {
                 inputs.extend_from_slice(name.as_bytes());

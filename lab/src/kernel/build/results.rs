@@ -18,6 +18,9 @@ use crate::kernel::{bzimage, store, version, Kernel};
 use crate::progress::Progress;
 use crate::whole;
 
+/// In the cache folder.
+const FOLDER: &str = "built";
+
 /// A kernel that was built.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Built {
@@ -90,7 +93,7 @@ pub struct Results {
 impl Results {
     /// Opens the folder under a cache folder, waiting for its turn.
     pub fn open(cache: &Path, progress: &Progress) -> Result<Self> {
-        let folder = cache.join("built");
+        let folder = cache.join(FOLDER);
         let open = || {
             fs::create_dir_all(folder.join("refused"))?;
             let waiting = || progress.phase("waiting for another build of a kernel to end");
@@ -106,11 +109,6 @@ impl Results {
     /// What the folder is locked by.
     pub fn lock(&self) -> &Lock {
         &self.lock
-    }
-
-    /// A kernel that was built from exactly this.
-    pub fn kept(&self, key: &str) -> Option<Built> {
-        read(&self.folder.join(key)).filter(Built::is_whole)
     }
 
     /// Keeps what lies in these files as this kernel.
@@ -137,25 +135,30 @@ impl Results {
         Ok(Built { folder: place, ..built.clone() })
     }
 
-    /// Why patches did not fit a source, if that was tried.
-    pub fn refused(&self, key: &str) -> Option<String> {
-        fs::read_to_string(self.refusal(key)).ok()
-    }
-
     /// Remembers that they did not.
     pub fn refuse(&self, key: &str, why: &str) -> Result<()> {
-        let path = self.refusal(key);
+        let path = refusal(&self.folder, key);
         whole::write(&path, why.as_bytes()).map_err(|e| cannot(&path, e))
     }
+}
 
-    fn refusal(&self, key: &str) -> PathBuf {
-        self.folder.join("refused").join(key)
-    }
+/// A kernel that was built from exactly this; takes no lock.
+pub fn kept(cache: &Path, key: &str) -> Option<Built> {
+    read(&cache.join(FOLDER).join(key)).filter(Built::is_whole)
+}
+
+/// Why patches did not fit a source, if that was tried; takes no lock.
+pub fn refused(cache: &Path, key: &str) -> Option<String> {
+    fs::read_to_string(refusal(&cache.join(FOLDER), key)).ok()
+}
+
+fn refusal(folder: &Path, key: &str) -> PathBuf {
+    folder.join("refused").join(key)
 }
 
 /// Every kernel built, the newest version first; takes no lock.
 pub fn all(cache: &Path) -> Vec<Built> {
-    let names = fs::read_dir(cache.join("built")).into_iter().flatten().flatten();
+    let names = fs::read_dir(cache.join(FOLDER)).into_iter().flatten().flatten();
     let mut all: Vec<Built> = names.filter_map(|entry| read(&entry.path())).collect();
     all.sort_by(|a, b| version::compare(&b.version, &a.version).then_with(|| a.key.cmp(&b.key)));
     all

@@ -27,6 +27,9 @@ const TREE_BYTES: u64 = 600_000_000;
 /// What the objects of one kind take at most.
 const OBJECT_BYTES: u64 = 600_000_000;
 
+/// In the cache folder.
+const FOLDER: &str = "linux";
+
 /// Parts of the tree that no kernel of ours is made of. Kconfig files and makefiles stay, because
 /// the whole tree's are read; what is left is a third of it.
 const LEFT_OUT: [&str; 16] = [
@@ -154,6 +157,23 @@ fn is_meant(word: &str, source: &Source) -> bool {
     [version, upstream, series, &source.package].contains(&word)
 }
 
+/// What lies here already, the newest first: what there is without a network. Takes no lock.
+pub fn all(cache: &Path) -> Vec<Source> {
+    unpacked(&cache.join(FOLDER))
+}
+
+fn unpacked(folder: &Path) -> Vec<Source> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    let read = |entry: fs::DirEntry| {
+        let text = fs::read(entry.path().join("source.json")).ok()?;
+        let source: Source = serde_json::from_slice(&text).ok()?;
+        (*entry.file_name() == *source.version).then_some(source)
+    };
+    let mut all: Vec<Source> = names.filter_map(read).collect();
+    all.sort_by(|a, b| version::compare(&b.version, &a.version));
+    all
+}
+
 /// The folder of sources, whose lock the caller holds.
 pub struct Sources<'a> {
     folder: PathBuf,
@@ -163,7 +183,7 @@ pub struct Sources<'a> {
 impl<'a> Sources<'a> {
     /// Opens the folder, and sweeps out what an interrupted fetch left.
     pub fn open(cache: &Path, lock: &'a Lock) -> Result<Self> {
-        let folder = cache.join("linux");
+        let folder = cache.join(FOLDER);
         fs::create_dir_all(&folder).map_err(|e| cannot(&folder, e))?;
         let sources = Self { folder, lock };
         remove(&sources.unfinished())?;
@@ -172,19 +192,6 @@ impl<'a> Sources<'a> {
 
     fn unfinished(&self) -> PathBuf {
         self.folder.join(".new")
-    }
-
-    /// What lies here already, the newest first: what there is without a network.
-    pub fn all(&self) -> Vec<Source> {
-        let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let read = |entry: fs::DirEntry| {
-            let text = fs::read(entry.path().join("source.json")).ok()?;
-            let source: Source = serde_json::from_slice(&text).ok()?;
-            (*entry.file_name() == *source.version).then_some(source)
-        };
-        let mut all: Vec<Source> = names.filter_map(read).collect();
-        all.sort_by(|a, b| version::compare(&b.version, &a.version));
-        all
     }
 
     /// The tree of a source, if this very package was unpacked.
@@ -277,7 +284,7 @@ impl<'a> Sources<'a> {
 
     /// Keeps this one alone: a source and its objects are large.
     pub fn keep_only(&self, source: &Source) -> Result<()> {
-        let all = self.all();
+        let all = unpacked(&self.folder);
         let mut others = all.iter().filter(|other| other.version != source.version);
         others.try_for_each(|other| self.discard(&other.version))
     }

@@ -73,7 +73,8 @@ impl Lab {
 
     /// The results, and whatever lies beside them.
     fn results(&self) -> usize {
-        fs::read_dir(self.path("built")).unwrap().count() - 2 // .lock and refused/
+        let names = fs::read_dir(self.path("built")).into_iter().flatten().flatten();
+        names.filter(|e| e.file_name() != ".lock" && e.file_name() != "refused").count()
     }
 }
 
@@ -278,7 +279,7 @@ fn a_corrupt_or_interrupted_download_leaves_nothing() {
     lab.build(Kind::Patched, &shop).unwrap();
     assert!(!lab.path("linux/.new").exists() && !lab.path("built/.new").exists());
     fs::create_dir_all(lab.path("linux/.new/source/kernel")).unwrap();
-    lab.build(Kind::Patched, &shop).unwrap();
+    lab.build(Kind::Debug, &shop).unwrap();
     assert!(!lab.path("linux/.new").exists(), "even where nothing is fetched");
 }
 
@@ -415,6 +416,31 @@ fn two_at_once_build_once() {
     });
     assert_eq!(first, second);
     assert_eq!(lab.compiled("7.2.13-1/ballast").len(), 2);
+}
+
+#[test]
+fn what_is_kept_waits_for_nobody() {
+    let (newer, older) = (("7.2.14-1", "one\n2\nthree\n"), ("7.2.13-1", FAIR));
+    let (lab, shop) = (Lab::new(), Shop::new(&[newer, older]));
+    let first = lab.build(Kind::Patched, &shop).unwrap();
+    // As another process does while it builds.
+    let busy = Results::open(lab.cache.path(), &Progress::new()).unwrap();
+    let (cache, recipe) = (lab.cache.path().to_path_buf(), &lab.recipe);
+    let (done, again) = std::sync::mpsc::channel();
+    let second = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let shop = Shop::new(&[newer, older]);
+            shop.refresh(&Progress::new()).unwrap();
+            let request =
+                Request { kind: Kind::Patched, source: None, jobs: None, mutant: None, cache };
+            done.send(build_from(&request, recipe, "gcc 1", &shop, &Progress::new())).unwrap();
+        });
+        let second = again.recv_timeout(std::time::Duration::from_secs(10));
+        drop(busy);
+        second
+    });
+    let second = second.unwrap_or_else(|_| panic!("it waits for the other"));
+    assert_eq!(second.unwrap(), first);
 }
 
 #[test]
