@@ -3,6 +3,7 @@
 
 use super::process::Ended;
 use super::Accel;
+use crate::kernel::build::is_patched;
 use crate::model::{Boot, Line, Status, BARE};
 
 /// Lines of the console that are kept of a boot that went wrong.
@@ -152,7 +153,8 @@ pub fn broken_by_emulator(accel: Accel, boot: &Boot) -> bool {
     };
     let bare = || {
         let eevdf = |line: &Line| matches!(line, Line::Loaded { ops } if ops == BARE);
-        boot.lines.iter().any(eevdf)
+        let ours = |line: &Line| matches!(line, Line::Hello { kernel, .. } if is_patched(kernel));
+        boot.lines.iter().any(eevdf) && !boot.lines.iter().any(ours)
     };
     match boot.status {
         Status::Panicked => boot.lines.is_empty() || bare() || at_patching(),

@@ -71,6 +71,13 @@ impl Kind {
     }
 }
 
+/// Whether a kernel that says this of itself (`uname -r`) has our patches.
+pub fn is_patched(release: &str) -> bool {
+    [Kind::Patched, Kind::Debug]
+        .iter()
+        .any(|kind| release.strip_suffix(kind.word()).is_some_and(|rest| rest.ends_with('-')))
+}
+
 /// What is to be built.
 #[derive(Clone, Debug)]
 pub struct Request {

@@ -140,6 +140,12 @@ fn only_the_emulator_s_own_breakage_is_repeated() {
     let padding = PANIC.replace("set_next_task_idle", "bpf_prog_1f_ballast_enqueue");
     let running = [hello(), loaded()];
     let bare = [hello(), Line::Loaded { ops: BARE.into() }];
+    let on = |kernel: &str| {
+        let hello = Line::Hello { kernel: kernel.into(), cpus: 4, nodes: 1, llcs: 1 };
+        [hello, bare[1].clone()]
+    };
+    let (ours, debug) = (on("7.2.13-ballast"), on("7.2.13-ballast-debug"));
+    let unpatched = on("7.2.13-unpatched");
     for (boot, broken) in [
         (boot(Status::Panicked, &[], &elsewhere), true),
         (boot(Status::Hung, &[], ""), true),
@@ -148,6 +154,11 @@ fn only_the_emulator_s_own_breakage_is_repeated() {
         (boot(Status::Panicked, &running, &padding), false),
         (boot(Status::Panicked, &running, &elsewhere), false),
         (boot(Status::Panicked, &bare, &elsewhere), true),
+        (boot(Status::Panicked, &unpatched, &elsewhere), true),
+        // Our own kernel's panics are ours to explain, but for the breakpoint.
+        (boot(Status::Panicked, &ours, &elsewhere), false),
+        (boot(Status::Panicked, &debug, &elsewhere), false),
+        (boot(Status::Panicked, &ours, PANIC), true),
         (boot(Status::Hung, &bare, ""), false),
         (boot(Status::Hung, &running, ""), false),
         (boot(Status::Failed, &[], ""), false),
