@@ -1,8 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# ./ballast test [--quick]: runs every test. The last line is `N passed, N failed, N skipped`;
-# the exit status is 1 if any failed. --quick leaves out most of the boots.
+# ./ballast test [--quick]: runs every test.
 set -uo pipefail
+
+usage() {
+	cat <<'END'
+Runs every test. The last line is `N passed, N failed, N skipped`; each failure comes with the one
+command that runs it again, each skipped test with the reason.
+
+Usage: ballast test [--quick]
+
+  --quick  leaves out most of the boots, and the kernel with its build
+  --yes    installs what is missing without a question
+
+It installs what building and testing need, through apt, and boots virtual machines; this machine's own
+scheduler is not touched. Beside the other stages it builds the debug build of the kernel with
+Ballast's patches, and once more with each of its five planted defects: that takes a network the
+first time (0.2 GB through apt) and 1.2 GB of the disk, and is left out, and said, where apt offers no such
+source or the disk has no room. Then that kernel has to live through a minute of everything at once, and
+each defect has to be found.
+
+Exit status: 0, 1 if a test failed, 2 wrong usage, 3 if a tool is missing and cannot be installed.
+END
+}
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 here=$root/scripts/test
@@ -10,6 +30,10 @@ quick=
 case ${1-} in
 '') ;;
 --quick) quick=1 ;;
+-h | --help)
+	usage
+	exit
+	;;
 *)
 	echo "ballast: test: unknown word \`$1\`: the only one is --quick" >&2
 	exit 2
@@ -63,6 +87,17 @@ other_folder() { "$here/folders.sh" compare; }
 simulated_table() { "$here/simulated.sh" table; }
 simulated_builds() { "$here/simulated.sh" builds; }
 parallel_boots() { "$here/boots.sh" parallel; }
+kernel_builds() { nice -n 19 "$here/kernel.sh" builds; } # 10 minutes of work that nobody waits for
+the_kernel() {
+	local status=0
+	aside_end kernel_builds || status=$?
+	case $status in
+	0) "$here/kernel.sh" boots ;;
+	3) ;; # skipped, and said
+	*) return "$status" ;;
+	esac
+}
+no_kernel() { echo 'skipped kernel: its debug build, the minute of churn and the planted defects (--quick)'; }
 
 begin=$SECONDS
 stage 'The counter of tests' "$here/counter.sh"
@@ -75,10 +110,12 @@ if [[ $quick ]]; then
 	stage 'Rust' rust_tests
 	stage 'The simulated table' simulated_table
 	stage 'Bad input' bad_input
+	stage 'The kernel' no_kernel
 else
 	# Counted instructions do not depend on what else runs, so the rest runs beside them.
 	aside rust_lint policy_tests loads rust_tests simulated_table simulated_builds bad_input in_a_guest \
 		other_folder parallel_boots
+	aside kernel_builds
 	stage 'Numbers' "$here/boots.sh" numbers
 	stage 'Rust lints' aside_end rust_lint
 	stage 'policy/ in C' aside_end policy_tests
@@ -90,6 +127,7 @@ else
 	stage 'In a guest' aside_end in_a_guest
 	stage 'Another folder' aside_end other_folder
 	stage 'Boots in parallel mode' aside_end parallel_boots
+	stage 'The kernel' the_kernel
 	stage 'Delays' "$here/boots.sh" delays # on real time: nothing beside it
 fi
 printf '\n%d s%s' $((SECONDS - begin)) "${quick:+ (--quick: most boots were left out)}"

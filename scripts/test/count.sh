@@ -53,15 +53,18 @@ stage() {
 	printf '  (%d s)\n' $((SECONDS - begin))
 }
 
-# aside FUNCTION…: runs them one after another beside the stages that follow. What they print and
-# how they end is kept; `stage TITLE aside_end FUNCTION` waits for one and counts it.
+# aside FUNCTION…: runs them one after another beside the stages that follow, and beside those of
+# other calls. What they print and how they end is kept; `stage TITLE aside_end FUNCTION` waits for
+# one and counts it.
+declare -A aside_groups # by function
 aside() {
-	aside_folder=$(mktemp -d "${TMPDIR:-/tmp}/ballast-aside.XXXXXX")
+	local task
+	[[ -n ${aside_folder-} ]] || aside_folder=$(mktemp -d "${TMPDIR:-/tmp}/ballast-aside.XXXXXX")
 	set -m # a process group of its own, so that all of it can be ended
 	aside_run "$@" </dev/null &
-	aside_group=$!
 	set +m
-	trap 'kill -- "-$aside_group" 2>/dev/null; rm -rf -- "$aside_folder"' EXIT
+	for task; do aside_groups[$task]=$!; done
+	trap 'kill -- "${aside_groups[@]/#/-}" 2>/dev/null; rm -rf -- "$aside_folder"' EXIT
 }
 aside_run() {
 	local task status begin
@@ -74,7 +77,7 @@ aside_run() {
 	done
 }
 aside_end() {
-	while kill -0 "$aside_group" 2>/dev/null && [[ ! -e $aside_folder/$1.status ]]; do sleep 0.2; done
+	while kill -0 "${aside_groups[$1]}" 2>/dev/null && [[ ! -e $aside_folder/$1.status ]]; do sleep 0.2; done
 	cat -- "$aside_folder/$1"
 	return "$(<"$aside_folder/$1.status")"
 }

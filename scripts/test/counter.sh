@@ -41,6 +41,15 @@ one() { fake 'ok a\n'; }
 two() { fake 'FAILED b: x\n' 1; }
 three() { fake 'ok c\n' 5; }
 four() { kill -9 "$BASHPID"; }
+six() { # ends only if seven runs beside it
+	local i
+	for ((i = 0; i < 100; i++)); do
+		# shellcheck disable=SC2031 # both run in the subshell that made it
+		[[ -e $aside_folder/seven.status ]] && fake 'ok f\n' && return
+		sleep 0.1
+	done
+}
+seven() { fake 'ok g\n'; }
 besides() {
 	aside one two three four five
 	stage third aside_end three
@@ -49,7 +58,14 @@ besides() {
 	stage dead aside_end four
 	stage missing aside_end five
 }
+lanes() {
+	aside six
+	aside seven
+	stage sixth aside_end six
+	stage seventh aside_end seven
+}
 check 'stages beside others count' '2 passed, 4 failed, 0 skipped' 'third: ended with status 5' besides
+check 'two calls run beside each other' '2 passed, 0 failed, 0 skipped' '' lanes
 
 run='     Running unittests src/lib.rs (target/t/release/deps/some_lib-0123456789abcdef)\n'
 check 'cargo: passes, failures, ignored' '2 passed, 1 failed, 1 skipped' \
