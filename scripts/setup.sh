@@ -17,7 +17,15 @@ cannot() {
 	exit 3
 }
 have() { command -v "$1" >/dev/null; }
-apt_knows() { apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
+
+# True if apt could install every package. `apt-cache show` is no test: it is content with any of
+# several names, and with one that other packages only mention (Ubuntu's linux-perf).
+apt_knows() {
+	local name
+	for name in "$@"; do
+		[[ $(LC_ALL=C apt-cache policy "$name" 2>/dev/null) == *'Candidate: '[!\(]* ]] || return
+	done
+}
 
 # The first of the packages that apt can install; the first of all where it knows none.
 first_known() {
@@ -93,7 +101,7 @@ install_packages() {
 		cannot "this is neither Debian nor Ubuntu: install what these packages hold by hand: $*"
 	((EUID == 0)) || have sudo ||
 		cannot "not root, and there is no sudo: have these packages installed: $*"
-	if ! apt-cache show --no-all-versions "$@" >/dev/null 2>&1; then
+	if ! apt_knows "$@"; then
 		say "reading apt's package lists"
 		apt_get update >&2 || cannot 'apt-get update failed (above)'
 		# Names that depend on what apt knows may have changed with the lists.
