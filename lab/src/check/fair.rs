@@ -37,13 +37,14 @@ pub fn of_column(doc: &Document, entry: &Entry) -> Vec<Check> {
 }
 
 /// Every boot of a column with STEAL has stolen, where tasks outnumber CPUs; none of another has.
-/// Plain `eevdf` on a kernel that does not count has no bound.
+/// Plain `eevdf` on a kernel that does not count has no bound; churn flips the flag itself.
 fn steals(doc: &Document, entry: &Entry, what: &What, needs: Needs, on: bool) -> Option<Check> {
     let counted: Vec<Option<u64>> =
         entry.meter.iter().map(|m| m.counters.get("steals").copied()).collect();
     let busy = matches!(what, What::Hackbench(_)) && doc.topology.cpus > 1;
     let busy = busy && doc.topology.nodes <= NODE_LIMIT;
-    if (on && !busy) || (needs == Needs::Any && counted.iter().all(Option::is_none)) {
+    let flips = matches!(what, What::Churn { .. });
+    if flips || (on && !busy) || (needs == Needs::Any && counted.iter().all(Option::is_none)) {
         return None;
     }
     let ok = !counted.is_empty() && counted.iter().all(|n| n.is_some_and(|n| (n > 0) == on));

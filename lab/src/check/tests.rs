@@ -164,6 +164,7 @@ fn patches_that_do_nothing_cost_nothing() {
 #[test]
 fn steals_where_asked_and_nowhere_else() {
     let missed = |bench, steals| missed(&mut ours(bench, [1.0; 3], steals));
+    assert_eq!(missed("churn", [None, Some(1), Some(0)]), [""; 0], "it flips the flag itself");
     assert_eq!(missed("hackbench", STEALS), Vec::<String>::new());
     let without = missed("hackbench", [None, Some(1), Some(40)]);
     assert!(without[0].starts_with("MISSED hackbench eevdf 7.2.13: 1 to 1 steals"), "{without:?}");
