@@ -63,6 +63,11 @@ lab 'a --with that is not there' 2 "$work/nothing" --with "$work/nothing" -- tru
 lab 'results into a folder that is not there' 2 "$work/nothing/x.json" --json "$work/nothing/x.json"
 refuses 'an unknown command' 2 'demno.*demo' "$ballast" demno
 refuses 'an unknown word of ./ballast test' 2 'quik.*--quick' "$root/ballast" test --quik
+if [[ $("$root/ballast" test --help) == *'Usage: ballast test [--quick]'*'1.2 GB of the disk'* ]]; then
+	echo 'ok bad input: ./ballast test --help'
+else
+	echo 'FAILED bad input: ./ballast test --help does not say what it takes'
+fi
 
 # The scheduler on this machine: only where it cannot load.
 if [[ -e /sys/kernel/sched_ext ]]; then
