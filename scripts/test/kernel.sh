@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The patched kernel: its debug build lives through a minute of everything at once; the same build with
 # each planted defect of kernel/mutants/ does not, and says what its file expects.
-#     kernel.sh builds   makes them all; ends with status 3 where this machine cannot
-#     kernel.sh boots    boots what was built
-#     kernel.sh          both
+#     kernel.sh builds    makes the debug build; ends with status 3 where this machine cannot
+#     kernel.sh mutants   makes the others
+#     kernel.sh boots     boots them all, and waits for one that is being made
+#     kernel.sh           all three
 set -uo pipefail
 
 root=$(dirname -- "$(readlink -f -- "$0")")/../..
 ballast=$(readlink -f -- "$root/target/x86_64-unknown-linux-gnu/release/ballast")
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf -- "$scratch"' EXIT
-mutants=("$root"/kernel/mutants/*.sed)
+defects=("$root"/kernel/mutants/*.sed)
 # Defects are races: each gets so many boots of half a minute to show itself.
 tries=3
 
@@ -43,7 +44,7 @@ cannot_build() {
 }
 
 builds() {
-	local file name begin=$SECONDS status=0
+	local begin=$SECONDS status=0
 	build || status=$?
 	if ((status != 0)); then
 		cannot_build "$status" && return 3
@@ -54,7 +55,11 @@ builds() {
 	fi
 	echo "ok kernel: the debug build is made ($((SECONDS - begin)) s)"
 	interrupted
-	for file in "${mutants[@]}"; do
+}
+
+mutants() {
+	local file name begin status=0
+	for file in "${defects[@]}"; do
 		begin=$SECONDS
 		if ! build --mutant "$file"; then
 			name=$(basename "$file")
@@ -71,23 +76,23 @@ builds() {
 # A build that is really interrupted, together with all that it runs, as a terminal does it: of a change
 # that was never built before. What is built after it in the same tree has to be right.
 interrupted() {
-	local built=${XDG_CACHE_HOME:-$HOME/.cache}/ballast/built before i status=0
+	local built=${XDG_CACHE_HOME:-$HOME/.cache}/ballast/built before begun='' i status=0
 	printf '%s\n' '# in: kernel/sched/fair.c' "\$a /* $BASHPID.$RANDOM */" >"$scratch/new.sed"
 	before=$(find "$built" | sort)
 	setsid "$ballast" kernel build --debug --mutant "$scratch/new.sed" >"$scratch/said" 2>&1 </dev/null &
-	for ((i = 0; i < 600; i++)); do
-		grep -q 'building with' "$scratch/said" && break
+	for ((i = 0; i < 6000; i++)); do # last in line for a core
+		grep -q 'building with' "$scratch/said" && begun=1 && break
 		sleep 0.1
 	done
 	sleep 3
 	kill -TERM -- -$!
 	wait $! 2>/dev/null || status=$?
-	if ((status == 143)) && [[ $(find "$built" | sort) == "$before" ]]; then
+	if [[ $begun ]] && ((status == 143)) && [[ $(find "$built" | sort) == "$before" ]]; then
 		echo 'ok kernel: an interrupted build leaves no result'
 	else
 		tail -n 5 "$scratch/said"
 		comm -13 <(echo "$before") <(find "$built" | sort)
-		echo "FAILED kernel: an interrupted build: status $status, or it left a result (above)"
+		echo "FAILED kernel: an interrupted build: it did not begin, ended with $status, or left a result (above)"
 		echo 'replay scripts/test/kernel.sh'
 	fi
 }
@@ -108,7 +113,7 @@ mutant() {
 	local name text seed
 	name=$(basename "$1" .sed)
 	text=$(sed -n 's/^# caught by: //p' "$1")
-	build --mutant "$1" || return
+	build --mutant "$1" || return # `mutants` has told
 	for ((seed = 1; seed <= tries; seed++)); do
 		if ! churn 30 "$seed" --kernel "$image" && grep -qF -- "$text" "$scratch/churn.json"; then
 			echo "ok kernel mutant $name: caught by \"$text\" (boot $seed)"
@@ -124,14 +129,14 @@ mutant() {
 boots() {
 	local file
 	minute
-	for file in "${mutants[@]}"; do mutant "$(readlink -f -- "$file")"; done
+	for file in "${defects[@]}"; do mutant "$(readlink -f -- "$file")"; done
 }
 
 case ${1-} in
-builds | boots) "$1" ;;
-'') builds && boots ;;
+builds | mutants | boots) "$1" ;;
+'') builds && mutants && boots ;;
 *)
-	echo "kernel.sh: one of builds, boots" >&2
+	echo "kernel.sh: one of builds, mutants, boots" >&2
 	exit 2
 	;;
 esac
