@@ -123,13 +123,12 @@ pub fn offered(offer: &dyn Offer, here: Vec<Source>, progress: &Progress) -> Res
 /// The sources to try, one after the other: the one that the user named, or all from the patches'
 /// own series on, which comes first.
 pub fn candidates(named: Option<&str>, offered: &[Source]) -> Result<Vec<Source>> {
-    let all = || offered.iter().map(|s| s.version.as_str()).collect::<Vec<_>>().join(", ");
     if let Some(word) = named.filter(|_| !offered.is_empty()) {
         return match offered.iter().find(|source| is_meant(word, source)) {
             Some(source) => Ok(vec![source.clone()]),
             None => Err(Failure::usage(format!(
                 "--source {word}: apt offers no such kernel source: it has {}",
-                all()
+                offered.iter().map(|s| s.version.as_str()).collect::<Vec<_>>().join(", ")
             ))),
         };
     }
@@ -139,7 +138,13 @@ pub fn candidates(named: Option<&str>, offered: &[Source]) -> Result<Vec<Source>
     };
     let found = [of(|series| *series == SERIES), of(|series| *series > SERIES)].concat();
     if found.is_empty() {
-        let instead = if offered.is_empty() { String::new() } else { format!(", only {}", all()) };
+        let instead = match offered {
+            [] => String::new(),
+            [only] => format!(", only {}", only.version),
+            [newest, older @ ..] => {
+                format!(", only {} and {} older", newest.version, older.len())
+            }
+        };
         return Err(Failure::machine(format!(
             "apt offers no package linux-source-* from {}.{} on{instead}: a mirror with Debian's \
              stable-backports or unstable is needed",

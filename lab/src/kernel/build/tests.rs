@@ -233,6 +233,9 @@ fn sources_are_named_in_several_ways() {
     let (status, told) = lab.build(Kind::Patched, &old).unwrap_err();
     assert_eq!((status, told.contains(" from 7.2 on, only 6.8.0-31.31: a mirror")), (3, true));
     assert_eq!(old.asked(), ["index"]);
+    let many = Shop::new(&[("6.8.0-41.41", FAIR), ("6.8.0-31.31", FAIR)]);
+    let (_, told) = lab.build(Kind::Patched, &many).unwrap_err();
+    assert!(told.contains(" from 7.2 on, only 6.8.0-41.41 and 1 older: a mirror"), "{told}");
 }
 
 #[test]
