@@ -150,6 +150,7 @@ fn options() -> Result<Options> {
         mode: None,
         trace: false,
         schedstats: false,
+        append: Vec::new(),
         fresh: false,
         seed: 1,
         runs: SEEDS,

@@ -33,6 +33,8 @@ Benches (settings joined by +; defaults shown):
   shares+seconds=10              CPU shares by nice; hogs=N: of N hogs of nice 0
   loads+times=20                 loads and unloads under hackbench
   churn+seconds=60               hotplug, partitions, quotas, masks and more at once; eevdf only
+  invariants                     the rules of stealing and idle search, a scene each; eevdf only,
+                                 with --kernel debug --cpus 16 --nodes 2 --smt 2
   boots                          a short hackbench in every boot
 After --, any command of yours is the bench, timed in guest time.
 
@@ -77,6 +79,9 @@ pub struct Args {
     /// Have the fair class of our kernel count its searches too, in every column; costs a little
     #[arg(long)]
     schedstats: bool,
+    /// One more word for the guest kernels' command line, such as sched_steal_node_limit=4
+    #[arg(long, value_name = "WORD")]
+    append: Vec<String>,
     /// Take no finished boot from the cache
     #[arg(long)]
     fresh: bool,
@@ -120,6 +125,7 @@ impl Args {
             mode,
             trace: self.trace,
             schedstats: self.schedstats,
+            append: self.append.clone(),
             fresh: self.fresh,
             seed: self.seed,
             runs: self.runs,

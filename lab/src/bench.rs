@@ -10,6 +10,7 @@
 //! | `shares` | `seconds=10`; `hogs=N`: of nice 0, else by nice −10 to 10 | worst relative error of a share, % |
 //! | `loads` | `times=20` | ms a load and unload, under hackbench |
 //! | `churn` | `seconds=60`: hotplug, partitions, quotas, masks, flags and more at once | ms, longest wait of a worker |
+//! | `invariants` | `only=` part of a name: the rules of stealing and idle search | ms, all scenes |
 //! | `boots` | none: a short hackbench in each boot | guest ms from boot to the bench |
 //!
 //! In instruction mode a nanosecond is an instruction, so `us/op` reads as thousand instructions.
@@ -29,8 +30,17 @@ use crate::words::{number, split, unknown};
 pub use figure::{details, fifo_p99_us, figure};
 
 /// Names of benches, as typed.
-pub const NAMES: &[&str] =
-    &["hackbench", "messaging", "pipe", "sleeper", "shares", "loads", "churn", "boots"];
+pub const NAMES: &[&str] = &[
+    "hackbench",
+    "messaging",
+    "pipe",
+    "sleeper",
+    "shares",
+    "loads",
+    "churn",
+    "invariants",
+    "boots",
+];
 
 /// Guest path of the lab's own programs: the agent is the guest's init.
 const AGENT: &str = "/init";
@@ -78,6 +88,11 @@ pub enum What {
         /// How long.
         seconds: u64,
     },
+    /// Scenes that show whether the fair class keeps its rules; for EEVDF's columns.
+    Invariants {
+        /// Only those with this in their names.
+        only: Option<String>,
+    },
     /// Each boot runs a short hackbench.
     Boots,
     /// The user's own.
@@ -103,6 +118,7 @@ impl What {
             (Self::Shares { .. }, _) => "% (worst error)",
             (Self::Loads { .. }, _) => "ms/load",
             (Self::Churn { .. }, _) => "ms (longest wait)",
+            (Self::Invariants { .. }, _) => "ms (all scenes)",
             (Self::Boots, _) => "ms (boot to bench)",
         }
     }
@@ -116,13 +132,18 @@ impl What {
             Self::Command { .. } => true,
             Self::Sleeper { hogs, .. } => hogs + 1 > cpus,
             Self::Shares { .. } | Self::Pipe { .. } | Self::Loads { .. } => false,
-            Self::Churn { .. } | Self::Boots => false,
+            Self::Churn { .. } | Self::Invariants { .. } | Self::Boots => false,
         }
     }
 
     /// Whether the bench asks only that every boot ends well: its figure is never judged.
     pub fn only_function(&self) -> bool {
-        matches!(self, Self::Loads { .. } | Self::Churn { .. } | Self::Boots)
+        self.disturbs() || matches!(self, Self::Loads { .. } | Self::Boots)
+    }
+
+    /// Whether the bench takes CPUs away from the guest.
+    pub fn disturbs(&self) -> bool {
+        matches!(self, Self::Churn { .. } | Self::Invariants { .. })
     }
 
     /// Whether the bench needs boots of its own: it loads the scheduler itself, disturbs all the
@@ -165,7 +186,8 @@ impl Bench {
                 Some(programs::find_packaged("hackbench", "rt-tests")?)
             }
             What::Messaging(_) | What::Pipe { .. } => Some(programs::find_perf()?),
-            What::Sleeper { .. } | What::Shares { .. } | What::Command { .. } => None,
+            What::Sleeper { .. } | What::Shares { .. } => None,
+            What::Invariants { .. } | What::Command { .. } => None,
         };
         Ok(Self { word: word.to_owned(), what, program })
     }
@@ -210,9 +232,11 @@ impl Bench {
             What::Loads { times } => {
                 (Action::Loads { times: *times as u32, argv: self.argv() }, None)
             }
-            What::Boots | What::Churn { .. } | What::Command { .. } | What::Shares { .. } => {
-                (Action::Command { argv: self.argv() }, None)
-            }
+            What::Boots
+            | What::Churn { .. }
+            | What::Invariants { .. }
+            | What::Command { .. }
+            | What::Shares { .. } => (Action::Command { argv: self.argv() }, None),
             _ => (Action::Command { argv: self.argv() }, Some(self.argv_of(true))),
         };
         Step { bench: self.word.clone(), action, affinity, warmup }
@@ -224,6 +248,7 @@ impl Bench {
             What::Shares { seconds, .. } => 60 + 60 * seconds,
             What::Loads { times } => 60 + 30 * times,
             What::Churn { seconds } => 360 + 2 * seconds,
+            What::Invariants { .. } => 600,
             What::Command { .. } => 1800,
             _ => 240,
         }
@@ -262,6 +287,12 @@ impl Bench {
                 add(&["shares", "--seconds", &seconds.to_string()]);
                 if let Some(hogs) = hogs {
                     add(&["--hogs", &hogs.to_string()]);
+                }
+            }
+            What::Invariants { only } => {
+                add(&["invariants"]);
+                if let Some(only) = only {
+                    add(&["--only", only]);
                 }
             }
             What::Loads { .. } | What::Boots => add(&["-p", "-P", "-g", "1", "-l", "50"]),
@@ -348,6 +379,7 @@ fn parse_what(word: &str) -> Result<What> {
         }
         "loads" => What::Loads { times: read(&["times"])?.number("times", 20, (1, 10_000))? },
         "churn" => What::Churn { seconds: read(&["seconds"])?.number("seconds", 60, (1, 3600))? },
+        "invariants" => What::Invariants { only: read(&["only"])?.get("only").map(str::to_owned) },
         "boots" => {
             read(&[])?;
             What::Boots

@@ -70,6 +70,8 @@ pub struct Guest<'a> {
     pub accel: Accel,
     /// One word of the kernel's command line, nothing else.
     pub seed: u64,
+    /// More words of it.
+    pub append: &'a [String],
     /// Its memory.
     pub memory_mib: u32,
     /// Host time after which it is killed.
@@ -197,6 +199,7 @@ pub fn kvm_works(kernel: &Kernel, image: &Image, cache: &Path) -> bool {
         mode: Mode::Parallel,
         accel: Accel::Kvm,
         seed: 1,
+        append: &[],
         memory_mib: memory_mib(&topology, image),
         limit: KVM_LIMIT,
         timer: None,

@@ -56,6 +56,8 @@ pub struct Options {
     pub trace: bool,
     /// Whether kernels count what costs time to count.
     pub schedstats: bool,
+    /// More words for the guest kernels' command line.
+    pub append: Vec<String>,
     /// Whether finished boots in the cache are ignored.
     pub fresh: bool,
     /// First seed.
@@ -113,6 +115,7 @@ pub fn run(options: &Options, progress: &Progress, say: &dyn Fn(&str)) -> Result
         accel,
         trace: options.trace,
         schedstats: options.schedstats,
+        append: options.append.clone(),
         seed: options.seed,
         runs: options.runs,
         with: words.with,
@@ -204,6 +207,13 @@ fn understand(options: &Options) -> Result<Words> {
     emulator::check_topology(&options.topology)?;
     if options.runs == 0 || options.runs > 10_000 {
         return Err(Failure::usage(format!("--runs {}: from 1 to 10000", options.runs)));
+    }
+    let odd =
+        |w: &&String| w.is_empty() || w.contains(char::is_whitespace) || w.starts_with("seed=");
+    if let Some(word) = options.append.iter().find(odd) {
+        return Err(Failure::usage(format!(
+            "--append `{word}`: one word for the kernel's command line, and not the seed"
+        )));
     }
     for (what, words) in [
         ("--sched", &options.scheds),

@@ -56,7 +56,18 @@ fn guest<'a>(kernel: &'a Kernel, image: &'a Image, mode: Mode, seed: u64) -> Gue
     let topology = Topology { cpus: 2, nodes: 1, smt: 1 };
     let memory_mib = emulator::memory_mib(&topology, image);
     let accel = Accel::TcgSingle;
-    Guest { kernel, image, topology, mode, accel, seed, memory_mib, limit: LIMIT, timer: None }
+    Guest {
+        kernel,
+        image,
+        topology,
+        mode,
+        accel,
+        seed,
+        append: &[],
+        memory_mib,
+        limit: LIMIT,
+        timer: None,
+    }
 }
 
 /// Boots a job in parallel mode, changed by `change`; `None` (said) where that cannot be.

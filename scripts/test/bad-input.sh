@@ -51,6 +51,8 @@ lab 'flags without the patches' 2 'eevdf-unpatched\+STEAL' --sched eevdf-unpatch
 refuses 'a kernel of ours that was not built' 3 'no unpatched kernel is built.*kernel build --unpatched' \
 	env XDG_CACHE_HOME="$work/empty" "$ballast" lab run --sched eevdf-unpatched
 lab 'churn under a sched_ext scheduler' 2 'churn.*null' --sched null --bench churn
+lab 'invariants under a sched_ext scheduler' 2 'invariants.*null' --sched null --bench invariants
+lab 'a seed among the words to append' 2 'append.*seed=3' --append seed=3
 lab 'a scheduler that is not there' 2 './no-such' --sched ./no-such
 lab 'more CPUs than the limit' 2 '100000' --cpus 100000
 lab 'no CPU at all' 2 'at least 1 CPU' --cpus 0

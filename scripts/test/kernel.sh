@@ -126,9 +126,39 @@ mutant() {
 	echo "replay ./ballast kernel build --debug --mutant kernel/mutants/$name.sed # then lab run --kernel IMAGE"
 }
 
+# The rules of stealing and of the search for an idle CPU, a scene each; the machines boot side by side.
+invariants() {
+	local -a machines=(
+		'invariants+only=steal- --cpus 16 --nodes 2 --smt 2'
+		'invariants+only=search- --cpus 16 --nodes 2 --smt 2'
+		'invariants --cpus 8 --nodes 4'
+		'invariants --cpus 8 --nodes 4 --append sched_steal_node_limit=4'
+	)
+	local run='lab run --fresh --instructions --runs 1 --kernel debug --sched eevdf+STEAL --bench'
+	local i words
+	for i in "${!machines[@]}"; do
+		read -ra words <<<"$run ${machines[i]}"
+		"$ballast" "${words[@]}" --json "$scratch/scenes.$i.json" >"$scratch/scenes.$i.said" 2>&1 &
+	done
+	wait
+	for i in "${!machines[@]}"; do
+		# lines of the bench's details, or of the console of a boot that did not end well
+		sed 's/\\n/\n/g' "$scratch/scenes.$i.json" |
+			sed -nE 's/^ *"?((ok|FAILED) )((steal|search)-[^"]*)("?,?)$/\1kernel: \3/p' >"$scratch/scenes"
+		if grep -q '^ok ' "$scratch/scenes"; then
+			cat "$scratch/scenes"
+		else
+			cat "$scratch/scenes.$i.said"
+			echo "FAILED kernel: no scene of ${machines[i]%% *} held (above)"
+		fi
+		if grep -q -v '^ok ' "$scratch/scenes"; then echo "replay ./ballast $run ${machines[i]}"; fi
+	done
+}
+
 boots() {
 	local file
 	minute
+	invariants
 	for file in "${defects[@]}"; do mutant "$(readlink -f -- "$file")"; done
 }
 

@@ -43,6 +43,7 @@ pub fn figure(bench: &Bench, wall_ns: u64, output: &str, meter: &Meter) -> Resul
             let line: Churn = json(output)?;
             Some(line.longest_wait_ms)
         }
+        What::Invariants { .. } => Some(wall_ns as f64 / 1e6),
         What::Loads { times } => Some(wall_ns as f64 / 1e6 / *times as f64),
         What::Boots => Some(meter.guest_uptime_ms as f64),
         What::Command { .. } => Some(wall_ns as f64 / 1e9),
@@ -55,8 +56,8 @@ pub fn figure(bench: &Bench, wall_ns: u64, output: &str, meter: &Meter) -> Resul
 
 /// The whole line that one of the lab's own programs printed; others have none.
 pub fn details(bench: &Bench, output: &str) -> Option<serde_json::Value> {
-    let own = matches!(bench.what, What::Sleeper { .. } | What::Shares { .. } | What::Churn { .. });
-    own.then(|| json(output).ok()).flatten()
+    let own = matches!(bench.what, What::Sleeper { .. } | What::Shares { .. });
+    (own || bench.what.disturbs()).then(|| json(output).ok()).flatten()
 }
 
 /// p99 of the SCHED_FIFO control among a sleeper's details, microseconds.

@@ -6,7 +6,7 @@ use crate::error::exit_status;
 fn bench(word: &str) -> Bench {
     let program = Some(PathBuf::from("/usr/bin/x"));
     let what = parse_what(word).unwrap();
-    let own = matches!(what, What::Sleeper { .. } | What::Shares { .. });
+    let own = matches!(what, What::Sleeper { .. } | What::Shares { .. } | What::Invariants { .. });
     Bench { word: word.to_owned(), what, program: program.filter(|_| !own) }
 }
 
@@ -23,6 +23,8 @@ fn defaults_and_settings_become_arguments() {
         ("shares", "/init shares --seconds 10"),
         ("shares+hogs=3", "/init shares --seconds 10 --hogs 3"),
         ("churn+seconds=5", "/init churn --seconds 5 --hackbench /usr/bin/x"),
+        ("invariants", "/init invariants"),
+        ("invariants+only=steal-5", "/init invariants --only steal-5"),
         ("boots", "/usr/bin/x -p -P -g 1 -l 50"),
     ] {
         assert_eq!(bench(word).argv().join(" "), line, "{word}");
@@ -70,6 +72,7 @@ fn unknown_words_name_the_nearest_and_exit_2() {
         ("loads+times=-1", "from 1"),
         ("churn+second=5", "`seconds`"),
         ("churn+seconds=0", "from 1"),
+        ("invariants+olny=x", "`only`"),
     ] {
         let error = parse_what(word).unwrap_err();
         assert_eq!(exit_status(&error), 2, "{word}");

@@ -16,10 +16,12 @@ fn main() -> ExitCode {
         Some("sleeper") => programs::sleeper(&args[1..]),
         Some("shares") => programs::shares(&args[1..]),
         Some("churn") => programs::churn(&args[1..]),
+        Some("invariants") => programs::invariants(&args[1..]),
         Some("timer") => timer::show(),
         _ => {
             eprintln!(
-                "ballast-guest: the init of the lab's guests, and their sleeper, shares and churn"
+                "ballast-guest: the init of the lab's guests, and their sleeper, shares, churn and \
+                 invariants"
             );
             return ExitCode::from(2);
         }

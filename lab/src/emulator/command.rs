@@ -13,7 +13,7 @@ pub fn command_line(guest: &Guest) -> Vec<String> {
     topology(guest, &mut words);
     words.pair("-kernel", guest.kernel.file.to_string_lossy());
     words.pair("-initrd", guest.image.path.to_string_lossy());
-    words.pair("-append", kernel_command_line(guest.seed));
+    words.pair("-append", kernel_command_line(guest));
     // console and agent's lines go to the emulator's own standard error and output
     for (name, descriptor) in [("console", 2), ("lines", 1)] {
         let file = format!("file,id={name},path=/dev/fd/{descriptor},append=on");
@@ -27,11 +27,13 @@ pub fn command_line(guest: &Guest) -> Vec<String> {
 }
 
 /// The guest kernel's command line. The seed is its last word and nothing else differs between
-/// boots; an oops ends the guest at once, and the self-tests of the kernel's ciphers are left out.
-pub fn kernel_command_line(seed: u64) -> String {
+/// boots of a run; an oops ends the guest at once, and the self-tests of the kernel's ciphers are left out.
+pub fn kernel_command_line(guest: &Guest) -> String {
+    let append: String = guest.append.iter().map(|word| format!("{word} ")).collect();
     format!(
         "console=ttyS0 quiet panic=-1 oops=panic nokaslr norandmaps random.trust_cpu=off \
-         random.trust_bootloader=off tsc=reliable cryptomgr.notests seed={seed}"
+         random.trust_bootloader=off tsc=reliable cryptomgr.notests {append}seed={}",
+        guest.seed
     )
 }
 
@@ -100,6 +102,17 @@ mod tests {
     use crate::model::Topology;
 
     fn words(mode: Mode, accel: Accel, topology: Topology) -> String {
+        with_guest(mode, accel, topology, 7, &[], |guest| command_line(guest).join(" "))
+    }
+
+    fn with_guest<T>(
+        mode: Mode,
+        accel: Accel,
+        topology: Topology,
+        seed: u64,
+        append: &[String],
+        take: impl FnOnce(&Guest) -> T,
+    ) -> T {
         let kernel = Kernel {
             release: String::new(),
             file: "/k/kernel".into(),
@@ -110,9 +123,19 @@ mod tests {
         let limit = Duration::ZERO;
         let (kernel, image) = (&kernel, &image);
         let timer = Some(Timer { stop: 1, variable: 2, period: 3 });
-        let (seed, memory_mib) = (7, 768);
-        let guest = Guest { kernel, image, topology, mode, accel, seed, memory_mib, limit, timer };
-        command_line(&guest).join(" ")
+        let memory_mib = 768;
+        take(&Guest {
+            kernel,
+            image,
+            topology,
+            mode,
+            accel,
+            seed,
+            append,
+            memory_mib,
+            limit,
+            timer,
+        })
     }
 
     #[test]
@@ -164,7 +187,15 @@ mod tests {
 
     #[test]
     fn the_seed_is_one_word_and_the_last() {
-        let (one, two) = (kernel_command_line(1), kernel_command_line(2));
+        let topology = Topology { cpus: 1, nodes: 1, smt: 1 };
+        let line = |seed, append: &[&str]| {
+            let append: Vec<String> = append.iter().map(|w| w.to_string()).collect();
+            let (mode, accel) = (Mode::Instructions, Accel::TcgSingle);
+            with_guest(mode, accel, topology, seed, &append, kernel_command_line)
+        };
+        let (one, two) = (line(1, &[]), line(2, &[]));
         assert_eq!(one.strip_suffix(" seed=1"), two.strip_suffix(" seed=2"));
+        let more = line(1, &["a=1", "b"]);
+        assert_eq!(more.strip_suffix(" a=1 b seed=1"), one.strip_suffix(" seed=1"));
     }
 }

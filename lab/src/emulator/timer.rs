@@ -79,6 +79,7 @@ fn trial(kernel: &Kernel, cache: &Path) -> Result<Option<Timer>> {
         mode: Mode::Instructions,
         accel: Accel::TcgSingle,
         seed: 1,
+        append: &[],
         memory_mib: memory_mib(&topology, &image),
         limit: TRIAL_LIMIT,
         timer: None,

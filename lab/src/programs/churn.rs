@@ -12,7 +12,7 @@
 //! The seed on the kernel's command line decides all choices. Needs root, in a guest of its own.
 
 mod acts;
-mod cgroups;
+pub(super) mod cgroups;
 mod workers;
 
 use std::collections::BTreeMap;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Benchmarks of our own that run inside the guest: `ballast-guest sleeper` measures how late a
 //! waking task gets its CPU, `ballast-guest shares` how the CPU is shared out by nice,
-//! `ballast-guest churn` whether a kernel lives through everything at once. Each prints one line of
-//! JSON.
+//! `ballast-guest churn` whether a kernel lives through everything at once, `ballast-guest invariants`
+//! whether its fair class keeps the rules of stealing and idle search. Each prints one line of JSON.
 
 mod churn;
+mod invariants;
 mod process;
 mod random;
 mod shares;
 mod sleeper;
 
 pub use churn::churn;
+pub use invariants::invariants;
 pub(crate) use process::sleep_until;
 pub use shares::shares;
 pub use sleeper::sleeper;

@@ -220,7 +220,8 @@ pub(super) fn set_nice(pid: libc::pid_t, nice: i32) -> anyhow::Result<()> {
     }
 }
 
-fn set_class(pid: libc::pid_t, class: i32, priority: i32) -> anyhow::Result<()> {
+/// Sets policy and priority of a process; 0 is the calling one.
+pub(super) fn set_class(pid: libc::pid_t, class: i32, priority: i32) -> anyhow::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: `param` outlives the call.
     match unsafe { libc::sched_setscheduler(pid, class, &param) } {

@@ -82,6 +82,7 @@ impl<'a> Guests<'a> {
             mode: unit.mode,
             accel: unit.accel,
             seed,
+            append: &unit.append,
             memory_mib: emulator::memory_mib(&unit.topology, &image),
             limit: unit.limit,
             timer: self.timers[unit.kernel],
@@ -117,7 +118,7 @@ impl<'a> Guests<'a> {
         Inputs {
             emulator: &self.emulator,
             emulator_words: emulator::command_line(guest).into_iter().map(by_digest).collect(),
-            guest_words: emulator::kernel_command_line(guest.seed),
+            guest_words: emulator::kernel_command_line(guest),
             timer: guest.timer_to_tell(),
             mode: unit.mode,
             topology: unit.topology,

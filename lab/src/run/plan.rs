@@ -48,6 +48,8 @@ pub struct Request {
     pub trace: bool,
     /// Whether kernels count what costs time to count.
     pub schedstats: bool,
+    /// More words for the kernels' command line.
+    pub append: Vec<String>,
     /// First seed.
     pub seed: u64,
     /// Boots a column.
@@ -91,6 +93,8 @@ pub struct Unit {
     pub mode: Mode,
     /// What runs it.
     pub accel: Accel,
+    /// More words for its kernel's command line.
+    pub append: Vec<String>,
     /// What it does.
     pub job: Job,
     /// What is packed besides the lab's own program.
@@ -155,11 +159,11 @@ pub fn plan(request: &Request) -> Result<Plan> {
 }
 
 /// Finds what would go wrong with these columns and benches, before a kernel is looked for: masks
-/// outside the guest, CPUs that churn takes away from a scheduler or that are not there, programs
+/// outside the guest, CPUs that a bench takes away from a scheduler or that are not there, programs
 /// that cannot be packed.
 pub fn check(scheds: &[Sched], benches: &[Bench], topology: &Topology) -> Result<()> {
-    if let Some(churn) = benches.iter().find(|b| matches!(b.what, What::Churn { .. })) {
-        let word = &churn.word;
+    if let Some(disturber) = benches.iter().find(|b| b.what.disturbs()) {
+        let word = &disturber.word;
         if let Some(sched) = scheds.iter().find(|s| s.is_loaded()) {
             return Err(Failure::usage(format!(
                 "`{word}`: takes CPUs away, at which the kernel ends `{}`: for eevdf columns only",
@@ -222,6 +226,7 @@ fn column_unit(
         topology: request.topology,
         mode: request.mode,
         accel: request.accel,
+        append: request.append.clone(),
         job: Job {
             sched: sched.guest.clone(),
             settle_ms,
@@ -277,6 +282,7 @@ fn add_gate(
         topology: Topology { cpus: 1, nodes: 1, smt: 1 },
         mode: Mode::Instructions,
         accel: Accel::TcgSingle,
+        append: request.append.clone(),
         job,
         files: scheduler_files(sched)?,
         runs,
@@ -342,6 +348,7 @@ mod tests {
             accel: Accel::TcgSingle,
             trace: false,
             schedstats: false,
+            append: Vec::new(),
             seed: 1,
             runs: 10,
             with: Vec::new(),

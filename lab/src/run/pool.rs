@@ -146,6 +146,7 @@ mod tests {
             topology: Topology { cpus: 1, nodes: 1, smt: 1 },
             mode,
             accel: Accel::TcgSingle,
+            append: Vec::new(),
             job: Job::plain(GuestSched::Kernel, Vec::new()),
             files: Vec::new(),
             runs,
