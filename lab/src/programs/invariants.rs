@@ -3,7 +3,7 @@
 //! always do, each by a scene of its own in which it can go wrong.
 //!
 //! The names say where the rule stands: `steal-5` is the fifth invariant of task stealing,
-//! `search-4` the fourth of the search for an idle CPU (docs/kernel-invariants.md). A scene arranges
+//! `search-4` the fourth of the search for an idle CPU (docs/kernel.md). A scene arranges
 //! tasks by their CPU masks, lets one CPU go idle or one task wake, and reads the kernel's own
 //! counters, its trace and its log afterwards. The mask of overloaded CPUs has no file: a CPU that
 //! goes idle while only pinned tasks wait counts a miss if a CPU of its LLC is marked, and none
