@@ -207,29 +207,28 @@ pub fn limit(ground: &mut Ground) -> Result<String> {
     Ok(format!("{LOOKED_AT} CPUs and no more, from 2 targets"))
 }
 
-/// The CPU where the next search begins goes away; all starts come about in turn.
+/// The CPU that a search has found, where the next one begins, goes away.
 pub fn start_is_gone(ground: &mut Ground) -> Result<String> {
     let mut hall = Hall::new(ground, 0, &["SIS_LIMIT", "SIS_ROTATE", "NO_SIS_CORE"])?;
-    let (gone, idle) = (ground.near[SPAN - 1], ground.near[2]);
-    let left = &ground.near[..SPAN - 1];
-    for n in 0..SPAN {
-        // each search in vain moves the start by three; all are come to in eight
-        hall.wake_in_vain(1, &ground.near)?;
-        hall.hog(gone)?.stop(true)?;
+    for n in 1..SPAN {
+        let (gone, idle) = (ground.near[n], ground.near[1 + n % (SPAN - 1)]);
+        let left: Vec<u32> = ground.near.iter().copied().filter(|&c| c != gone).collect();
+        hall.idle(gone, true)?;
+        if hall.searches_for(gone, TO_REACH_ALL, &ground.near)?.is_none() {
+            bail!("CPU {gone} is not found by {TO_REACH_ALL} searches");
+        }
         hotplug(gone, false)?;
         hall.idle(idle, true)?;
-        let found = hall.searches_for(idle, left.len().div_ceil(LOOKED_AT), left);
+        let found = hall.searches_for(idle, left.len().div_ceil(LOOKED_AT), &left);
         hall.idle(idle, false)?;
         hotplug(gone, true)?;
         hall.hog(gone)?.allow(&[gone])?;
-        hall.hog(gone)?.stop(false)?;
+        hall.idle(gone, false)?;
         if found?.is_none() {
-            bail!("start {n}: CPU {idle} is not found while CPU {gone} is away");
+            bail!("CPU {idle} is not found while CPU {gone}, where the search begins, is away");
         }
-        // those searches have moved the start too: back to the next of the eight
-        hall.wake_in_vain(n % 3, &ground.near)?;
     }
-    Ok(format!("{SPAN} times"))
+    Ok(format!("{} CPUs, each in turn", SPAN - 1))
 }
 
 /// One idle CPU anywhere, and a start anywhere: found within the least number of searches that
