@@ -13,12 +13,12 @@ Usage: ballast test [--quick]
   --quick  leaves out most of the boots, and the kernel with its build
   --yes    installs what is missing without a question
 
-It installs what building and testing need, through apt, and boots virtual machines; this machine's own
-scheduler is not touched. Beside the other stages it builds the debug build of the kernel with
+It installs what building and testing need, through apt, and boots virtual machines; this machine's
+own scheduler is not touched. Beside the other stages it builds the debug build of the kernel with
 Ballast's patches, and once more with each of its five planted defects: that takes a network the
-first time (0.2 GB through apt) and 1.2 GB of the disk, and is left out, and said, where apt offers no such
-source or the disk has no room. Then that kernel has to live through a minute of everything at once, and
-each defect has to be found.
+first time (0.2 GB through apt) and 1.2 GB of the disk, and is left out, and said, where apt offers
+no such source or the disk has no room. Then that kernel has to live through a minute of everything
+at once, to keep the rules of stealing and idle search in a scene each, and to find each defect.
 
 Exit status: 0, 1 if a test failed, 2 wrong usage, 3 if a tool is missing and cannot be installed.
 END
