@@ -378,6 +378,13 @@ fn an_interrupted_build_leaves_no_result_and_no_process() {
             "kernel::build::tests::an_interrupted_build_leaves_no_result_and_no_process",
         ]);
         child.env(CHILD, lab.cache.path()).process_group(0).stdout(Stdio::null());
+        // SAFETY: signal is all that runs between fork and exec. A shell's background jobs ignore SIGINT.
+        unsafe {
+            child.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
         let mut child = child.stderr(Stdio::null()).spawn().unwrap();
         wait_for("the build begins", || lab.path("linux/begun").exists());
         let id = child.id() as i32;
