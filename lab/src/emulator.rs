@@ -72,6 +72,8 @@ pub struct Guest<'a> {
     pub seed: u64,
     /// More words of it.
     pub append: &'a [String],
+    /// This machine's time from the kernel's first complaint on; `None`: as without one.
+    pub complained: Option<Duration>,
     /// Its memory.
     pub memory_mib: u32,
     /// Host time after which it is killed.
@@ -158,12 +160,17 @@ fn boot_once(guest: &Guest, repeats: u32) -> Result<Boot> {
     let timer = guest.timer_to_tell();
     let tell = |stream| timer.map_or(Ok(()), |timer| timer.tell(stream));
     let talk = timer.map(|_| &tell as process::Talk);
-    let run = process::run(QEMU, &words, guest.limit, hello.min(guest.limit), talk)?;
+    let limits = process::Limits {
+        whole: guest.limit,
+        first: hello.min(guest.limit),
+        complained: guest.complained,
+    };
+    let run = process::run(QEMU, &words, &limits, talk)?;
     let (lines, garbled) = verdict::parse_lines(&run.lines);
     let (status, reason) = verdict::judge(&lines, garbled, &run.console, &run.ended);
     let log = match status {
         Status::Ok => String::new(),
-        _ => verdict::last_lines(&run.console),
+        _ => verdict::log_of(&run.console),
     };
     Ok(Boot { seed: guest.seed, status, reason, log, lines, repeats })
 }
@@ -200,6 +207,7 @@ pub fn kvm_works(kernel: &Kernel, image: &Image, cache: &Path) -> bool {
         accel: Accel::Kvm,
         seed: 1,
         append: &[],
+        complained: None,
         memory_mib: memory_mib(&topology, image),
         limit: KVM_LIMIT,
         timer: None,

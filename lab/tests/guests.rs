@@ -64,6 +64,7 @@ fn guest<'a>(kernel: &'a Kernel, image: &'a Image, mode: Mode, seed: u64) -> Gue
         accel,
         seed,
         append: &[],
+        complained: None,
         memory_mib,
         limit: LIMIT,
         timer: None,

@@ -132,6 +132,7 @@ mod tests {
             accel,
             seed,
             append,
+            complained: None,
             memory_mib,
             limit,
             timer,

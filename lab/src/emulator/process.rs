@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::agent::kmsg::is_complaint;
 use crate::error::Failure;
 
 /// How often the child is looked at.
@@ -60,14 +61,18 @@ pub const TALK: RawFd = 3;
 /// Talks to the child over [`TALK`] before it is waited for.
 pub type Talk<'a> = &'a dyn Fn(UnixStream) -> Result<()>;
 
-/// Runs `program`; it is killed after `limit`, or after `first` if it has printed no line by then.
-pub fn run(
-    program: &str,
-    words: &[String],
-    limit: Duration,
-    first: Duration,
-    talk: Option<Talk>,
-) -> Result<Run> {
+/// Time that a program may take.
+pub struct Limits {
+    /// In all.
+    pub whole: Duration,
+    /// Until it has printed its first line.
+    pub first: Duration,
+    /// From the first complaint of a kernel's on its console; `None`: as without one.
+    pub complained: Option<Duration>,
+}
+
+/// Runs `program`, which is killed when it takes longer than one of `limits`.
+pub fn run(program: &str, words: &[String], limits: &Limits, talk: Option<Talk>) -> Result<Run> {
     let (lines, console) = (memory_file(c"lines")?, memory_file(c"console")?);
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null());
@@ -85,14 +90,24 @@ pub fn run(
         drop(theirs);
         talk(ours)?;
     }
+    let (mut seen, mut complaint) = (0, None);
     let ended = loop {
         if let Some(status) = child.0.try_wait().context("cannot wait for the emulator")? {
             break ended(status);
         }
         let (spoken, written) = (size(&lines)?, size(&lines)? + size(&console)?);
-        let limit = if spoken > 0 { limit } else { first };
+        let limit = if spoken > 0 { limits.whole } else { limits.first };
         if begin.elapsed() > limit {
             break Ended::Limit(limit);
+        }
+        if let Some(limit) = limits.complained {
+            if written > seen && complaint.is_none() {
+                complaint = content(&console)?.lines().any(is_complaint).then(Instant::now);
+            }
+            if complaint.is_some_and(|since| since.elapsed() > limit) {
+                break Ended::Limit(begin.elapsed());
+            }
+            seen = written;
         }
         if written > MOST_BYTES {
             break Ended::Flood;
@@ -177,10 +192,16 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
 
+    const LIMITS: Limits =
+        Limits { whole: Duration::from_secs(9), first: Duration::from_secs(9), complained: None };
+
+    fn shell_within(limits: &Limits, script: &str) -> Run {
+        run("/bin/sh", &["-c".to_string(), script.to_string()], limits, None).unwrap()
+    }
+
     fn shell(script: &str, limit_ms: u64, first_ms: u64) -> Run {
-        let words = ["-c".to_string(), script.to_string()];
         let ms = Duration::from_millis;
-        run("/bin/sh", &words, ms(limit_ms), ms(first_ms), None).unwrap()
+        shell_within(&Limits { whole: ms(limit_ms), first: ms(first_ms), ..LIMITS }, script)
     }
 
     #[test]
@@ -201,6 +222,19 @@ mod tests {
     }
 
     #[test]
+    fn a_complaint_shortens_what_is_left() {
+        let limits = Limits { complained: Some(Duration::from_millis(100)), ..LIMITS };
+        let ended = |script: &str| shell_within(&limits, script).ended;
+        assert_eq!(
+            ended("echo a; echo smpboot: CPU 1 is now offline >&2; sleep 0.5"),
+            Ended::Exited(0)
+        );
+        assert_eq!(ended("echo a; echo kernel BUG at x.c:1 >&2; exit 3"), Ended::Exited(3));
+        let complains = "echo a; echo b >&2; sleep 0.1; echo kernel BUG at x.c:1 >&2; sleep 60";
+        assert!(matches!(ended(complains), Ended::Limit(time) if time < LIMITS.whole));
+    }
+
+    #[test]
     fn the_child_is_talked_to_before_it_is_waited_for() {
         use std::io::{Read, Write};
         let words = ["-c".to_string(), "read -r word <&3; echo $word heard; echo bye >&3".into()];
@@ -211,14 +245,13 @@ mod tests {
             assert_eq!(answer, "bye\n");
             Ok(())
         };
-        let limit = Duration::from_secs(9);
-        let run = run("/bin/sh", &words, limit, limit, Some(&talk)).unwrap();
+        let run = run("/bin/sh", &words, &LIMITS, Some(&talk)).unwrap();
         assert_eq!((run.lines.as_str(), run.ended), ("hello heard\n", Ended::Exited(0)));
     }
 
     #[test]
     fn missing_emulator_is_one_line() {
-        let error = run("no-such-qemu", &[], POLL, POLL, None).unwrap_err();
+        let error = run("no-such-qemu", &[], &LIMITS, None).unwrap_err();
         assert_eq!(crate::error::exit_status(&error), 3);
         assert!(error.to_string().contains("install the package qemu-system-x86"), "{error}");
     }

@@ -80,6 +80,7 @@ fn trial(kernel: &Kernel, cache: &Path) -> Result<Option<Timer>> {
         accel: Accel::TcgSingle,
         seed: 1,
         append: &[],
+        complained: None,
         memory_mib: memory_mib(&topology, &image),
         limit: TRIAL_LIMIT,
         timer: None,

@@ -3,6 +3,7 @@
 
 use super::process::Ended;
 use super::Accel;
+use crate::agent::kmsg::is_complaint;
 use crate::kernel::build::is_patched;
 use crate::model::{Boot, Line, Status, BARE};
 
@@ -127,10 +128,19 @@ fn last_line(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(it said nothing)")
 }
 
-/// The end of the console, without the carriage returns of a terminal.
-pub fn last_lines(console: &str) -> String {
+/// The end of the console, without the carriage returns of a terminal; before it the first complaint of the
+/// kernel's, if that was earlier.
+pub fn log_of(console: &str) -> String {
     let lines: Vec<&str> = console.lines().map(str::trim_end).collect();
-    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    let end = lines.len().saturating_sub(LOG_LINES);
+    let complaint = lines[..end].iter().position(|line| is_complaint(line));
+    let mut log: Vec<&str> = Vec::new();
+    if let Some(first) = complaint {
+        log.extend(&lines[first..end.min(first + LOG_LINES / 2)]);
+        log.push("…");
+    }
+    log.extend(&lines[end..]);
+    log.join("\n")
 }
 
 /// Whether the emulator, not the guest, is to blame: a kernel that sees no tick in the 40 ms that it

@@ -83,6 +83,7 @@ impl<'a> Guests<'a> {
             accel: unit.accel,
             seed,
             append: &unit.append,
+            complained: unit.complained,
             memory_mib: emulator::memory_mib(&unit.topology, &image),
             limit: unit.limit,
             timer: self.timers[unit.kernel],

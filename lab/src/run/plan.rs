@@ -30,6 +30,9 @@ const GAP_MS: u64 = 1000;
 const PARALLEL_PAUSE_MS: u64 = 200;
 /// This machine's time for a guest's start and end.
 const START_LIMIT: Duration = Duration::from_secs(180);
+/// The same from a complaint under churn on: it ends by itself within this, unless what the kernel warned
+/// of, such as two locks that wait for each other, has come about.
+const COMPLAINT_LIMIT: Duration = Duration::from_secs(90);
 
 /// What the user asked for, checked.
 #[derive(Clone, Debug)]
@@ -105,6 +108,8 @@ pub struct Unit {
     pub tries: u32,
     /// This machine's time for one boot.
     pub limit: Duration,
+    /// From the kernel's first complaint on, where that alone decides.
+    pub complained: Option<Duration>,
 }
 
 impl Unit {
@@ -219,6 +224,7 @@ fn column_unit(
     let voidable = request.mode == Mode::Parallel
         && chosen.iter().any(|b| matches!(b.what, What::Sleeper { fifo: true, .. }));
     let words: Vec<&str> = chosen.iter().map(|b| b.word.as_str()).collect();
+    let churns = chosen.iter().any(|b| matches!(b.what, What::Churn { .. }));
     let seconds = chosen.iter().map(|b| b.limit_s()).sum();
     Ok(Unit {
         kernel,
@@ -240,6 +246,7 @@ fn column_unit(
         runs: request.runs,
         tries: request.runs * if voidable { VOID_FACTOR } else { 1 },
         limit: START_LIMIT + Duration::from_secs(seconds),
+        complained: churns.then_some(COMPLAINT_LIMIT),
     })
 }
 
@@ -288,6 +295,7 @@ fn add_gate(
         runs,
         tries: runs,
         limit: START_LIMIT + Duration::from_secs(bench.limit_s()),
+        complained: None,
     });
     Ok((plan.units.len() - 1, 0))
 }

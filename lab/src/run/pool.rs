@@ -152,6 +152,7 @@ mod tests {
             runs,
             tries,
             limit: Duration::from_secs(1),
+            complained: None,
         }
     }
 

@@ -131,7 +131,7 @@ fn only_the_emulator_s_own_breakage_is_repeated() {
         seed: 1,
         status,
         reason: String::new(),
-        log: last_lines(console),
+        log: log_of(console),
         lines: lines.to_vec(),
         repeats: 0,
     };
@@ -187,6 +187,20 @@ fn a_tick_that_never_came_is_the_hosts() {
 #[test]
 fn the_log_is_the_console_s_end() {
     let console: String = (0..100).map(|n| format!("line {n}\r\n")).collect();
-    let log = last_lines(&console);
+    let log = log_of(&console);
     assert!(log.starts_with("line 60\nline 61\n") && log.ends_with("line 99"), "{log}");
+}
+
+#[test]
+fn the_first_complaint_is_kept() {
+    let console = |at: usize| -> String {
+        (0..100)
+            .map(|n| format!("{} {n}\r\n", if n == at { "kernel BUG at" } else { "line" }))
+            .collect()
+    };
+    let log = log_of(&console(3));
+    assert!(log.starts_with("kernel BUG at 3\nline 4\n"), "{log}");
+    assert!(log.contains("line 22\n…\nline 60\n") && log.ends_with("line 99"), "{log}");
+    assert!(log_of(&console(58)).starts_with("kernel BUG at 58\nline 59\n…\nline 60\n"));
+    assert!(log_of(&console(70)).starts_with("line 60\n"));
 }
