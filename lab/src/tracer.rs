@@ -33,7 +33,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use allowed::Snapshot;
-use cpuset::CpuSet;
+pub use cpuset::CpuSet;
 use event::{parse_line, Event, Parsed};
 use idle::{summarise, Record};
 

@@ -11,8 +11,8 @@ use crate::programs::sleep_until;
 
 /// Where debugfs belongs.
 const DEBUGFS: &str = "/sys/kernel/debug";
-/// Under it; one word a flag, `NO_` in front of those that are off.
-const FEATURES: &str = "sched/features";
+/// One word a flag, `NO_` in front of those that are off.
+pub const FEATURES: &str = "/sys/kernel/debug/sched/features";
 /// Guest time from before the first flag to what comes after the last: setting a flag patches code
 /// on all CPUs and takes longer than finding it set, but no column may be measured later for that.
 const SLOT_NS: u64 = 100_000_000;
@@ -30,7 +30,7 @@ impl Fair {
         if Path::new(DEBUGFS).exists() {
             system::mount("debugfs", DEBUGFS, "")?;
         }
-        let fair = Self { features: Path::new(DEBUGFS).join(FEATURES), flags: flags.to_vec() };
+        let fair = Self { features: PathBuf::from(FEATURES), flags: flags.to_vec() };
         let set = fair.set();
         sleep_until(begin + SLOT_NS);
         Ok(set.map(|()| fair))

@@ -4,7 +4,7 @@
 
 mod charge;
 mod children;
-mod fair;
+pub mod fair;
 pub(crate) mod kmsg;
 mod meter;
 mod port;
@@ -21,7 +21,7 @@ use children::Children;
 use port::Port;
 
 /// Whether the scheduler counts what costs time to count.
-const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
+pub const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
 
 /// Runs as process 1 and ends with the guest; what went wrong stands on the console.
 pub fn main() -> ! {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 
 use super::system;
 use crate::model::Line;
+use crate::tracer::CpuSet;
 
 /// Searched for programs that are named without a slash.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -91,8 +92,8 @@ pub fn hello() -> Result<Line> {
     Ok(Line::Hello {
         kernel: system::kernel_release()?,
         cpus: count(&list(&cpus.join("online"))),
-        nodes: count(&list(Path::new("/sys/devices/system/node/online"))),
-        llcs: llcs(cpus),
+        nodes: nodes(),
+        llcs: llcs(cpus).len() as u32,
     })
 }
 
@@ -102,17 +103,17 @@ fn list(path: &Path) -> String {
 
 /// How many CPUs or nodes a list such as `0-3,8` names.
 fn count(list: &str) -> u32 {
-    let ranges = list.split(',').filter(|part| !part.is_empty());
-    ranges.map(|part| range(part).map_or(0, |(from, to)| (to + 1).saturating_sub(from))).sum()
+    CpuSet::parse(list).map_or(0, |set| set.iter().count() as u32)
 }
 
-fn range(part: &str) -> Option<(u32, u32)> {
-    let (from, to) = part.split_once('-').unwrap_or((part, part));
-    Some((from.parse().ok()?, to.parse().ok()?))
+/// NUMA nodes of this machine.
+pub fn nodes() -> u32 {
+    count(&list(Path::new("/sys/devices/system/node/online")))
 }
 
-/// Distinct sets of CPUs that share a last-level cache: the highest index each CPU has.
-fn llcs(cpus: &Path) -> u32 {
+/// Distinct lists of CPUs that share a last-level cache: the highest index each CPU has. `cpus` is the
+/// folder `/sys/devices/system/cpu`.
+pub fn llcs(cpus: &Path) -> BTreeSet<String> {
     let mut sets = BTreeSet::new();
     for cpu in 0.. {
         let folder = cpus.join(format!("cpu{cpu}"));
@@ -125,7 +126,7 @@ fn llcs(cpus: &Path) -> u32 {
             .find(|file| file.exists());
         sets.extend(last.map(|file| list(&file)));
     }
-    sets.len() as u32
+    sets
 }
 
 #[cfg(test)]
@@ -157,6 +158,6 @@ mod tests {
                 fs::write(cache.join(index).join("shared_cpu_list"), list + "\n").unwrap();
             }
         }
-        assert_eq!(llcs(folder.path()), 2);
+        assert_eq!(llcs(folder.path()).len(), 2);
     }
 }

@@ -11,6 +11,7 @@ use super::super::process::{become_fifo, become_ordinary, now_ns, set_nice, slee
 use super::super::random::Random;
 use super::workers::spin;
 use super::{cgroups, Phase, Stage};
+use crate::agent::fair::FEATURES;
 use crate::agent::system;
 use crate::error::Failure;
 use crate::sched::DEFAULTS;
@@ -262,7 +263,6 @@ const FLIP_NS: u64 = 100_000_000;
 
 /// Every 100 ms one flag of our fair class changes; at the end all are as they were.
 fn flags(p: &mut Player) -> anyhow::Result<()> {
-    const FEATURES: &str = "/sys/kernel/debug/sched/features";
     let there = fs::read_to_string(FEATURES).unwrap_or_default();
     let is_on = |name: &str| {
         let words = || there.split_whitespace();

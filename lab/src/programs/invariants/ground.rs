@@ -3,7 +3,6 @@
 //! means to see what a CPU that goes idle does.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +13,11 @@ use anyhow::{anyhow, bail, Context, Result};
 use super::super::churn::cgroups;
 use super::super::process::{become_ordinary, now_ns, sleep_until, Child, Shared};
 use super::read::{self, Counters};
-use crate::agent::{kmsg, system};
+use crate::agent::fair::FEATURES;
+use crate::agent::{kmsg, setup, system, SCHEDSTATS};
 use crate::error::Failure;
+use crate::tracer::CpuSet;
 
-const FEATURES: &str = "/sys/kernel/debug/sched/features";
-const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
 const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 /// Tasks that a run can have, and words each.
 const TASKS: usize = 4096;
@@ -39,7 +38,7 @@ pub struct Ground {
     /// Where this program itself runs: it goes idle too, but in another LLC.
     pub control: u32,
     /// NUMA nodes.
-    pub nodes: usize,
+    pub nodes: u32,
     /// Flags of the scheduler as they were found.
     found: Vec<String>,
     words: Shared,
@@ -57,10 +56,7 @@ impl Ground {
             return refuse("this kernel checks no locks; boot the debug build (--kernel debug)");
         }
         let llcs = llcs()?;
-        let nodes = fs::read_dir("/sys/devices/system/node")?
-            .filter_map(|e| e.ok()?.file_name().into_string().ok())
-            .filter(|n| n.strip_prefix("node").is_some_and(|n| n.parse::<u32>().is_ok()))
-            .count();
+        let nodes = setup::nodes();
         let suits = match nodes {
             0..=2 => {
                 llcs.len() == 2 && llcs.iter().all(|l| l.len() == 8) && threads(llcs[0][0])? == 2
@@ -393,20 +389,10 @@ pub fn hotplug(cpu: u32, online: bool) -> Result<()> {
 
 /// The CPUs that share each last-level cache, by their first CPU.
 fn llcs() -> Result<Vec<Vec<u32>>> {
-    let mut found = BTreeSet::new();
-    for cpu in 0.. {
-        let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
-        if !Path::new(&folder).exists() {
-            break;
-        }
-        let last = (0..8)
-            .rev()
-            .map(|index| format!("{folder}/cache/index{index}/shared_cpu_list"))
-            .find(|file| Path::new(file).exists());
-        let file = last.with_context(|| format!("{folder}: no caches"))?;
-        found.insert(cpus_of(&read::file(&file)?)?);
-    }
-    Ok(found.into_iter().collect())
+    let lists = setup::llcs(Path::new("/sys/devices/system/cpu"));
+    let mut llcs = lists.iter().map(|list| cpus_of(list)).collect::<Result<Vec<_>>>()?;
+    llcs.sort();
+    Ok(llcs)
 }
 
 fn threads(cpu: u32) -> Result<usize> {
@@ -416,23 +402,6 @@ fn threads(cpu: u32) -> Result<usize> {
 
 /// A list such as `0-3,8`.
 fn cpus_of(list: &str) -> Result<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for part in list.trim().split(',').filter(|p| !p.is_empty()) {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        cpus.extend(from.parse::<u32>()?..=to.parse::<u32>()?);
-    }
-    Ok(cpus)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used)]
-    use super::*;
-
-    #[test]
-    fn lists_are_read() {
-        assert_eq!(cpus_of("0-2,8\n").unwrap(), [0, 1, 2, 8]);
-        assert!(cpus_of("").unwrap().is_empty());
-        assert!(cpus_of("a").is_err());
-    }
+    let set = CpuSet::parse(list).with_context(|| format!("no list of CPUs: {list}"))?;
+    Ok(set.iter().collect())
 }

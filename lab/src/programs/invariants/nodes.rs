@@ -8,7 +8,7 @@ use super::read::{self, Counters};
 use crate::agent::kmsg;
 
 /// Without the parameter.
-const DEFAULT: usize = 2;
+const DEFAULT: u32 = 2;
 /// Tasks stop and go on so often, each of which changes the mark of their CPU.
 const CHANGES: u64 = 200;
 /// Nanoseconds a change that something else of the kernel's may take; the mask's upkeep takes more
@@ -16,7 +16,7 @@ const CHANGES: u64 = 200;
 const NOTHING_NS: u64 = 100;
 
 /// The limit on the kernel's command line.
-fn limit_of(cmdline: &str) -> usize {
+fn limit_of(cmdline: &str) -> u32 {
     let words = cmdline.split_whitespace();
     let mut given = words.filter_map(|w| w.strip_prefix("sched_steal_node_limit=")?.parse().ok());
     given.next_back().filter(|&n| n > 0).unwrap_or(DEFAULT)
