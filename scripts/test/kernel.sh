@@ -135,23 +135,27 @@ invariants() {
 		'invariants --cpus 8 --nodes 4 --append sched_steal_node_limit=4'
 	)
 	local run='lab run --fresh --instructions --runs 1 --kernel debug --sched eevdf+STEAL --bench'
-	local i words
+	local i words status
+	local -a jobs=()
 	for i in "${!machines[@]}"; do
 		read -ra words <<<"$run ${machines[i]}"
 		"$ballast" "${words[@]}" --json "$scratch/scenes.$i.json" >"$scratch/scenes.$i.said" 2>&1 &
+		jobs+=($!)
 	done
-	wait
 	for i in "${!machines[@]}"; do
+		status=0
+		wait "${jobs[i]}" || status=$?
 		# lines of the bench's details, or of the console of a boot that did not end well
 		sed 's/\\n/\n/g' "$scratch/scenes.$i.json" |
 			sed -nE 's/^ *"?((ok|FAILED) )((steal|search)-[^"]*)("?,?)$/\1kernel: \3/p' >"$scratch/scenes"
-		if grep -q '^ok ' "$scratch/scenes"; then
-			cat "$scratch/scenes"
-		else
+		cat "$scratch/scenes"
+		# a scene that fails has its own line; a guest that ends or hangs in the midst of one has not
+		if ((status != 0)) && ! grep -q '^FAILED ' "$scratch/scenes" || [[ ! -s $scratch/scenes ]]; then
 			cat "$scratch/scenes.$i.said"
-			echo "FAILED kernel: no scene of ${machines[i]%% *} held (above)"
+			echo "FAILED kernel: ${machines[i]%% *}: scenes were not played to their end (above)"
+			status=1
 		fi
-		if grep -q -v '^ok ' "$scratch/scenes"; then echo "replay ./ballast $run ${machines[i]}"; fi
+		if ((status != 0)); then echo "replay ./ballast $run ${machines[i]}"; fi
 	done
 }
 
