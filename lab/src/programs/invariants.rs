@@ -19,6 +19,7 @@ mod nodes;
 mod read;
 mod searches;
 mod steals;
+mod task;
 mod throttled;
 
 use std::fs::OpenOptions;

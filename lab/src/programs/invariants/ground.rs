@@ -5,27 +5,28 @@
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, Context, Result};
 
 use super::super::churn::cgroups;
-use super::super::process::{become_ordinary, now_ns, sleep_until, Child, Shared};
+use super::super::process::{now_ns, sleep_until, Shared};
 use super::read::{self, Counters};
+use super::task::{Idler, Slot, Task, WORDS};
 use crate::agent::fair::FEATURES;
 use crate::agent::{kmsg, setup, system, SCHEDSTATS};
 use crate::error::Failure;
 use crate::tracer::CpuSet;
 
 const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
-/// Tasks that a run can have, and words each.
+const WORKQUEUES: &str = "/sys/devices/virtual/workqueue/cpumask";
+/// Tasks that a run can have.
 const TASKS: usize = 4096;
-const WORDS: usize = 5;
-/// Naps that show whether a CPU of the LLC is marked.
-const NAPS: u64 = 8;
-/// Each.
-const NAP: Duration = Duration::from_millis(1);
+/// Naps that show what a thief does, and whether a CPU of its LLC is marked.
+pub const NAPS: u64 = 8;
+/// Load balance may move a task before a thief does, or a thread of the kernel's spoil naps; not
+/// so often in a row.
+pub const TRIES: usize = 6;
 /// A task has come up, or something else has come about, by then.
 const LIMIT_NS: u64 = 20_000_000_000;
 
@@ -74,10 +75,12 @@ impl Ground {
         // traces, flags and hotplug wait for grace periods, and those for all hogs
         fs::write(EXPEDITED, "1").context(EXPEDITED)?;
         cgroups::set_up()?;
+        let control = far.last().copied().unwrap_or_default();
+        herd_kernel_threads(control)?;
         Ok(Self {
             near: near.clone(),
             far: far.clone(),
-            control: far.last().copied().unwrap_or_default(),
+            control,
             nodes,
             found,
             words: Shared::new(TASKS * WORDS)?,
@@ -130,17 +133,7 @@ impl Ground {
 
     /// Starts an ordinary task on `cpus`; returns when it has run there.
     pub fn task(&self, cpus: &[u32], work: impl FnOnce(Slot) -> i32) -> Result<Task<'_>> {
-        let slot = self.slot()?;
-        let child = Child::fork(|| match begin(self.group.get(), cpus) {
-            Ok(()) => work(slot),
-            Err(error) => {
-                eprintln!("invariants: {error:#}");
-                1
-            }
-        })?;
-        let task = Task { child, slot };
-        until("a task has not run", || Ok(slot.rounds() > 0 || task.slot.done() > 0))?;
-        Ok(task)
+        Task::start(self.slot()?, self.group.get(), cpus, work)
     }
 
     /// A task that never sleeps, and makes way for threads of the kernel.
@@ -158,28 +151,16 @@ impl Ground {
     }
 
     /// A task that naps on one CPU for as long as it lives, so that the CPU goes idle.
-    pub fn napper(&self, cpu: u32) -> Result<Task<'_>> {
+    pub fn napper(&self, cpu: u32, nap: Duration) -> Result<Task<'_>> {
         self.task(&[cpu], |slot| loop {
             slot.come_round();
-            std::thread::sleep(NAP);
+            std::thread::sleep(nap);
         })
     }
 
     /// A task that keeps a CPU busy until it is told to let it go idle.
     pub fn idler(&self, cpu: u32) -> Result<Idler<'_>> {
-        let task = self.task(&[cpu], |slot| loop {
-            slot.come_round();
-            let naps = slot.done();
-            if naps > 0 {
-                slot.note(now_ns());
-                for _ in 0..naps {
-                    std::thread::sleep(NAP);
-                    slot.come_round();
-                }
-                slot.finish(0);
-            }
-        })?;
-        Ok(Idler { task, cpu })
+        Ok(Idler::new(self.task(&[cpu], |slot| slot.nap_when_told())?, cpu))
     }
 
     /// Lets `cpu` go idle for `naps` times: what its counters say of it.
@@ -187,180 +168,76 @@ impl Ground {
         self.idler(cpu)?.naps(naps)
     }
 
+    /// Lets tasks wait on `src`, then allows them `dst` too and lets that go idle: what the
+    /// thief's counters say of the first of some tries in which it has taken any.
+    pub fn tempt<'a>(
+        &self,
+        tasks: impl Iterator<Item = &'a Task<'a>> + Clone,
+        src: u32,
+        thief: &Idler,
+        naps: u64,
+    ) -> Result<Counters> {
+        let mut seen = Counters::default();
+        for _ in 0..TRIES {
+            for cpus in [&[src][..], &[src, thief.cpu()]] {
+                tasks.clone().try_for_each(|t| t.allow(cpus))?;
+            }
+            seen = thief.naps(naps)?;
+            if seen.steals > 0 {
+                break;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Lets `cpu` go idle for [`NAPS`] times, and some times over until it is as wanted: what its
+    /// counters say of the last time.
+    pub fn naps_until(&self, cpu: u32, so: impl Fn(&Counters) -> bool) -> Result<Counters> {
+        let idler = self.idler(cpu)?;
+        let mut seen = idler.naps(NAPS)?;
+        for _ in 1..TRIES {
+            if so(&seen) {
+                break;
+            }
+            seen = idler.naps(NAPS)?;
+        }
+        Ok(seen)
+    }
+
     /// Fails unless `cpu` finds some CPU of its LLC marked as overloaded, or with `want` false
-    /// none. Only tasks that may not come here are to wait.
+    /// none, at rest: threads of the kernel that wait for a moment mark their CPU too, and have
+    /// more to do after a task has gone or a CPU has come. Only tasks that may not come here are
+    /// to wait.
     pub fn expect_marked(&self, cpu: u32, want: bool, when: &str) -> Result<()> {
-        let seen = self.naps(cpu, NAPS)?;
+        let as_wanted = |seen: &Counters| match want {
+            true => seen.misses >= NAPS * 3 / 4,
+            false => seen.misses <= NAPS / 4,
+        };
+        let seen = self.naps_until(cpu, |seen| seen.steals > 0 || as_wanted(seen))?;
         if seen.steals > 0 {
             bail!("{when}: CPU {cpu} has stolen a task that may not run there");
         }
-        // threads of the kernel that wait for a moment mark their CPU too
-        let ok = if want { seen.misses >= NAPS * 3 / 4 } else { seen.misses <= NAPS / 4 };
-        if !ok {
-            let word = if want { "none" } else { "one" };
-            bail!(
-                "{when}: CPU {cpu} finds {word} marked ({} of {NAPS} times one)",
-                seen.misses.min(NAPS)
-            );
+        if !as_wanted(&seen) {
+            let (word, times) = (if want { "none" } else { "one" }, seen.misses.min(NAPS));
+            bail!("{when}: CPU {cpu} finds {word} marked ({times} of {NAPS} times one)");
         }
         Ok(())
     }
 }
 
-/// The words of one task.
-#[derive(Clone, Copy)]
-pub struct Slot<'a>(&'a [AtomicU64]);
-
-impl Slot<'_> {
-    /// Notes where the caller runs, and runs for a few microseconds.
-    pub fn come_round(&self) {
-        let cpu = current_cpu();
-        let bit = 1 << cpu;
-        if self.0[0].fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-            self.0[3].store(now_ns(), Ordering::Relaxed);
+/// The kernel's threads that may run anywhere run on one CPU from now on, where nobody steals them
+/// and they steal no idle CPU; those of a CPU stay.
+fn herd_kernel_threads(cpu: u32) -> Result<()> {
+    fs::write(WORKQUEUES, format!("{:x}", 1_u64 << cpu)).context(WORKQUEUES)?;
+    for entry in fs::read_dir("/proc").context("/proc")? {
+        let path = entry.context("/proc")?.path();
+        let pid = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+        // they have no command line; one may be gone, and one of a CPU refuses
+        if let (Some(pid), Ok("")) = (pid, fs::read_to_string(path.join("cmdline")).as_deref()) {
+            let _ = system::confine_process(pid, &[cpu]);
         }
-        self.0[1].fetch_add(1, Ordering::Relaxed);
-        for _ in 0..500 {
-            std::hint::black_box(cpu);
-        }
-        // where guest CPUs take turns: the next one's, so that nobody waits for this one's tick
-        std::hint::spin_loop();
     }
-
-    /// A time that the task notes.
-    fn note(&self, ns: u64) {
-        self.0[4].store(ns, Ordering::Relaxed);
-    }
-
-    fn rounds(&self) -> u64 {
-        self.0[1].load(Ordering::Relaxed)
-    }
-
-    /// A task's own word.
-    pub fn finish(&self, word: u64) {
-        self.0[2].store(word, Ordering::Release);
-    }
-
-    /// The same, read.
-    pub fn done(&self) -> u64 {
-        self.0[2].load(Ordering::Acquire)
-    }
-}
-
-/// See [`Ground::idler`].
-pub struct Idler<'a> {
-    task: Task<'a>,
-    cpu: u32,
-}
-
-impl Idler<'_> {
-    /// Lets its CPU go idle for so many times: what the CPU's counters say of it.
-    pub fn naps(&self, naps: u64) -> Result<Counters> {
-        let before = Counters::of(&[self.cpu])?;
-        self.task.slot.finish(naps);
-        until("naps have not ended", || Ok(self.task.slot.done() == 0))?;
-        Ok(Counters::of(&[self.cpu])?.since(&before))
-    }
-
-    /// When it went to its last first nap, nanoseconds.
-    pub fn napped_at(&self) -> u64 {
-        self.task.slot.0[4].load(Ordering::Relaxed)
-    }
-}
-
-/// A task in a scene; it is gone when dropped.
-pub struct Task<'a> {
-    child: Child,
-    slot: Slot<'a>,
-}
-
-impl<'a> Task<'a> {
-    pub fn pid(&self) -> libc::pid_t {
-        self.child.pid()
-    }
-
-    pub fn slot(&self) -> Slot<'a> {
-        self.slot
-    }
-
-    /// CPUs that it may use.
-    pub fn allow(&self, cpus: &[u32]) -> Result<()> {
-        let set = system::confine_process(self.pid(), cpus);
-        set.with_context(|| format!("cannot confine a task to CPUs {cpus:?}"))
-    }
-
-    /// Forgets where it was.
-    pub fn forget(&self) {
-        self.slot.0[0].store(0, Ordering::Relaxed);
-    }
-
-    /// Whether it was on `cpu` since.
-    pub fn was_on(&self, cpu: u32) -> bool {
-        self.slot.0[0].load(Ordering::Relaxed) & (1 << cpu) != 0
-    }
-
-    /// When it was first on the CPU that it came to last, nanoseconds.
-    pub fn came_at(&self) -> u64 {
-        self.slot.0[3].load(Ordering::Relaxed)
-    }
-
-    /// Waits until it has not come round for a while: it is throttled.
-    pub fn stand_still(&self) -> Result<()> {
-        let mut seen = (self.rounds(), now_ns());
-        until("a task is not throttled", || {
-            if self.rounds() != seen.0 {
-                seen = (self.rounds(), now_ns());
-            }
-            Ok(now_ns() - seen.1 > 10_000_000)
-        })
-    }
-
-    /// How often it came round.
-    pub fn rounds(&self) -> u64 {
-        self.slot.rounds()
-    }
-
-    /// Its state in one letter: `R`, `S`, `T` …
-    pub fn state(&self) -> Result<char> {
-        let stat = read::file(&format!("/proc/{}/stat", self.pid()))?;
-        let after = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-        after.context("a task without a state")
-    }
-
-    /// Stops it, or lets it go on; returns when that has come about.
-    pub fn stop(&self, stopped: bool) -> Result<()> {
-        self.signal(if stopped { libc::SIGSTOP } else { libc::SIGCONT });
-        let rounds = self.rounds();
-        until("a task has not stopped or not gone on", || {
-            Ok(if stopped { self.state()? == 'T' } else { self.rounds() > rounds })
-        })
-    }
-
-    pub fn signal(&self, signal: i32) {
-        system::signal(self.pid(), signal);
-    }
-
-    pub fn set_nice(&self, nice: i32) -> Result<()> {
-        self.child.set_nice(nice)
-    }
-
-    /// Sets its policy, with the priority of real-time ones.
-    pub fn set_policy(&self, policy: i32, priority: i32) -> Result<()> {
-        super::super::process::set_class(self.pid(), policy, priority)
-    }
-}
-
-fn begin(group: &str, cpus: &[u32]) -> Result<()> {
-    if !group.is_empty() && !cgroups::enter(group, 0) {
-        bail!("a task cannot enter the group {group}");
-    }
-    system::confine(cpus)?;
-    become_ordinary()
-}
-
-fn current_cpu() -> u32 {
-    // SAFETY: sched_getcpu has no preconditions.
-    unsafe { libc::sched_getcpu() as u32 }
+    Ok(())
 }
 
 /// Sleeps for so many milliseconds.

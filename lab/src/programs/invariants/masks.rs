@@ -9,9 +9,10 @@ use anyhow::{bail, Result};
 
 use super::super::churn::cgroups;
 use super::super::process::cpu_clock_ns;
-use super::ground::{hotplug, until, wait_ms, Ground, Task};
+use super::ground::{hotplug, until, wait_ms, Ground};
 use super::never::{DST, OTHER, SRC};
 use super::read;
+use super::task::Task;
 
 /// CPUs that go and come, or become a partition: a core that nobody uses.
 const AWAY: [usize; 2] = [6, 7];
@@ -96,7 +97,7 @@ pub fn delayed_dequeue(ground: &mut Ground) -> Result<String> {
 }
 
 /// Waits for an order, runs ahead, sleeps in the queue; runs again when woken; and so on.
-fn delayed(slot: &super::ground::Slot, orders: &UnixDatagram, ahead_ns: u64) -> i32 {
+fn delayed(slot: &super::task::Slot, orders: &UnixDatagram, ahead_ns: u64) -> i32 {
     let mut byte = [0];
     let _ = orders.set_nonblocking(true);
     slot.come_round();

@@ -135,6 +135,27 @@ fn newidle_of(text: &str, cpu: u32) -> u64 {
     domains.filter_map(|l| l.split(' ').nth(GAINED)?.parse::<u64>().ok()).sum()
 }
 
+/// A number of debugfs `sched/` that is put back when this is dropped.
+pub struct Setting {
+    path: String,
+    found: String,
+}
+
+impl Setting {
+    pub fn change(name: &str, value: &str) -> Result<Self> {
+        let path = format!("{DEBUGFS}/{name}");
+        let found = file(&path)?;
+        fs::write(&path, value).with_context(|| format!("{path}: cannot write `{value}`"))?;
+        Ok(Self { path, found })
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.path, &self.found);
+    }
+}
+
 /// The kernel's trace of some events.
 pub struct Trace;
 

@@ -7,17 +7,21 @@
 
 use std::os::unix::net::UnixDatagram;
 
-use anyhow::{bail, Result};
+use anyhow::{anyhow, bail, Result};
 
 use super::super::random::Random;
-use super::ground::{hotplug, until, wait_ms, Ground, Task};
+use super::ground::{hotplug, until, wait_ms, Ground, TRIES};
 use super::read::{self, Counters, Follow, Trace};
+use super::task::Task;
 use crate::agent::{setup, system};
 
 /// CPUs that a search with `SIS_LIMIT` looks at: 2 · max(2, siblings) − 1.
 const LOOKED_AT: usize = 3;
 /// CPUs of the LLC.
 const SPAN: usize = 8;
+/// Rounds of a scene that wake-ups of the kernel's own threads may spoil: these move the start of
+/// the next search on, too.
+const SPOILED: usize = 3;
 /// Searches until all of them have been looked at.
 const TO_REACH_ALL: usize = SPAN.div_ceil(LOOKED_AT);
 
@@ -128,7 +132,7 @@ impl<'a> Hall<'a> {
 }
 
 /// Sleeps, says that it woke, and goes back to sleep on `home`.
-fn sleep_at(slot: &super::ground::Slot, home: u32, ear: &UnixDatagram) -> i32 {
+fn sleep_at(slot: &super::task::Slot, home: u32, ear: &UnixDatagram) -> i32 {
     let mut byte = [0];
     slot.come_round();
     loop {
@@ -164,7 +168,8 @@ pub fn allowed(ground: &mut Ground) -> Result<String> {
         wait_ms(2);
         for _ in 0..TO_REACH_ALL {
             let woken = hall.wake(&mask)?;
-            if woken.seen.cpu_hit == 0 {
+            // a hit of a thread of the kernel's does not move the sleeper
+            if woken.seen.cpu_hit == 0 || woken.cpu == hall.target {
                 continue;
             }
             if !idle.contains(&woken.cpu) || !mask.contains(&woken.cpu) {
@@ -192,7 +197,7 @@ pub fn limit(ground: &mut Ground) -> Result<String> {
             hall.idle(idle, true)?;
             // a thread of the kernel's may keep the CPU busy for a moment, or make the hit
             let mut woken = hall.wake(&ground.near)?;
-            for _ in 0..3 {
+            for _ in 1..TRIES {
                 if woken.found(idle) == (distance <= LOOKED_AT) {
                     break;
                 }
@@ -210,42 +215,61 @@ pub fn limit(ground: &mut Ground) -> Result<String> {
 /// The CPU that a search has found, where the next one begins, goes away.
 pub fn start_is_gone(ground: &mut Ground) -> Result<String> {
     let mut hall = Hall::new(ground, 0, &["SIS_LIMIT", "SIS_ROTATE", "NO_SIS_CORE"])?;
+    let mut spoiled = 0;
     for n in 1..SPAN {
         let (gone, idle) = (ground.near[n], ground.near[1 + n % (SPAN - 1)]);
-        let left: Vec<u32> = ground.near.iter().copied().filter(|&c| c != gone).collect();
-        hall.idle(gone, true)?;
-        if hall.searches_for(gone, TO_REACH_ALL, &ground.near)?.is_none() {
-            bail!("CPU {gone} is not found by {TO_REACH_ALL} searches");
-        }
-        hotplug(gone, false)?;
-        hall.idle(idle, true)?;
-        let found = hall.searches_for(idle, left.len().div_ceil(LOOKED_AT), &left);
-        hall.idle(idle, false)?;
-        hotplug(gone, true)?;
-        hall.hog(gone)?.allow(&[gone])?;
-        hall.idle(gone, false)?;
-        if found?.is_none() {
-            bail!("CPU {idle} is not found while CPU {gone}, where the search begins, is away");
+        while let Err(error) = found_while_gone(&mut hall, ground, gone, idle)? {
+            spoiled += 1;
+            if spoiled > SPOILED {
+                return Err(error);
+            }
         }
     }
     Ok(format!("{} CPUs, each in turn", SPAN - 1))
+}
+
+/// Whether `gone` is found, and then `idle` while that is away.
+fn found_while_gone(hall: &mut Hall, ground: &Ground, gone: u32, idle: u32) -> Result<Result<()>> {
+    let left: Vec<u32> = ground.near.iter().copied().filter(|&c| c != gone).collect();
+    hall.idle(gone, true)?;
+    if hall.searches_for(gone, TO_REACH_ALL, &ground.near)?.is_none() {
+        hall.idle(gone, false)?;
+        return Ok(Err(anyhow!("CPU {gone} is not found by {TO_REACH_ALL} searches")));
+    }
+    hotplug(gone, false)?;
+    hall.idle(idle, true)?;
+    let found = hall.searches_for(idle, left.len().div_ceil(LOOKED_AT), &left);
+    hall.idle(idle, false)?;
+    hotplug(gone, true)?;
+    hall.hog(gone)?.allow(&[gone])?;
+    hall.idle(gone, false)?;
+    Ok(match found? {
+        Some(_) => Ok(()),
+        None => Err(anyhow!("CPU {idle} is not found while CPU {gone}, where it begins, is away")),
+    })
 }
 
 /// One idle CPU anywhere, and a start anywhere: found within the least number of searches that
 /// looks at all. Without SIS_ROTATE a far one never is.
 pub fn coverage(ground: &mut Ground) -> Result<String> {
     let mut hall = Hall::new(ground, 0, &["SIS_LIMIT", "SIS_ROTATE", "NO_SIS_CORE"])?;
-    let mut most = 0;
+    let (mut most, mut spoiled) = (0, 0);
     for distance in 1..SPAN {
         let idle = ground.near[distance];
-        for begin in 0..3 {
+        let mut begin = 0;
+        while begin < 3 {
             hall.wake_in_vain(begin, &ground.near)?;
             hall.idle(idle, true)?;
             let found = hall.searches_for(idle, TO_REACH_ALL, &ground.near)?;
             hall.idle(idle, false)?;
-            match found {
-                Some(n) => most = most.max(n),
-                None => bail!("CPU {idle} is not found by {TO_REACH_ALL} searches"),
+            if let Some(n) = found {
+                most = most.max(n);
+                begin += 1;
+                continue;
+            }
+            spoiled += 1;
+            if spoiled > SPOILED {
+                bail!("CPU {idle} is not found by {TO_REACH_ALL} searches");
             }
         }
     }
@@ -274,34 +298,42 @@ pub fn hint_not_read(ground: &mut Ground) -> Result<String> {
         }
     }
     ground.flags(&["SIS_CORE"])?;
-    let woken = hall.wake(&ground.near)?;
-    if woken.seen.core_hit == 0 || !core.contains(&woken.cpu) {
-        bail!("with SIS_CORE the idle core was not found: {woken:?}");
+    // a thread of the kernel's may keep a CPU of the core busy for a moment
+    for n in 1..=TRIES {
+        let woken = hall.wake(&ground.near)?;
+        if woken.seen.core_hit > 0 && core.contains(&woken.cpu) {
+            return Ok(format!("4 times not found without, with it by search {n}"));
+        }
     }
-    Ok("4 times not found without, at once with it".into())
+    bail!("with SIS_CORE {TRIES} searches have not found the idle core")
 }
 
 /// The hint says that there is an idle core, and there is none. Searches without SIS_CORE leave it
 /// so: the first one with it believes the hint and so passes the target's idle sibling by, looks in
 /// vain and clears it; the second one tries the sibling.
 pub fn hint_not_cleared(ground: &mut Ground) -> Result<String> {
-    let mut hall = Hall::new(ground, 1, &["SIS_LIMIT", "NO_SIS_ROTATE", "NO_SIS_CORE"])?;
+    let mut hall = Hall::new(ground, 1, &["SIS_LIMIT", "NO_SIS_ROTATE"])?;
     let sibling = ground.near[0];
-    for cpu in [ground.near[6], ground.near[7]] {
-        hall.idle(cpu, true)?;
+    let mut found = (false, false);
+    for _ in 0..=SPOILED {
+        ground.flags(&["NO_SIS_CORE"])?;
+        hall.idle(sibling, false)?;
+        for idle in [true, false] {
+            for cpu in [ground.near[6], ground.near[7]] {
+                hall.idle(cpu, idle)?;
+            }
+        }
+        hall.wake_in_vain(6, &ground.near)?;
+        hall.idle(sibling, true)?;
+        ground.flags(&["SIS_CORE"])?;
+        let (first, second) = (hall.wake(&ground.near)?, hall.wake(&ground.near)?);
+        found = (first.found(sibling), second.found(sibling));
+        if found == (false, true) {
+            return Ok("6 searches left it set, one with SIS_CORE cleared it".into());
+        }
     }
-    for cpu in [ground.near[6], ground.near[7]] {
-        hall.idle(cpu, false)?;
+    match found {
+        (true, _) => bail!("6 searches without SIS_CORE have cleared the hint"),
+        _ => bail!("a search with SIS_CORE has not cleared the hint: this scene shows nothing"),
     }
-    hall.wake_in_vain(6, &ground.near)?;
-    hall.idle(sibling, true)?;
-    ground.flags(&["SIS_CORE"])?;
-    let (first, second) = (hall.wake(&ground.near)?, hall.wake(&ground.near)?);
-    if first.found(sibling) {
-        bail!("6 searches without SIS_CORE have cleared the hint");
-    }
-    if !second.found(sibling) {
-        bail!("a search with SIS_CORE has not cleared the hint: this scene shows nothing");
-    }
-    Ok("6 searches left it set, one with SIS_CORE cleared it".into())
 }

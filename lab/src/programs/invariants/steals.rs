@@ -8,9 +8,10 @@ use anyhow::{bail, Result};
 
 use super::super::process::now_ns;
 use super::super::random::Random;
-use super::ground::{until, wait_ms, Ground, Task};
+use super::ground::{until, wait_ms, Ground};
 use super::never::{DST, SRC};
 use super::read::{self, Counters};
+use super::task::Task;
 use crate::agent::{setup, system};
 
 /// Steals that count as many.
@@ -19,6 +20,8 @@ const MANY: u64 = 2000;
 const MANY_NS: u64 = 20_000_000_000;
 /// Rounds of a scene that is about chance.
 const ROUNDS: usize = 20;
+/// A nap that is longer than newidle balance takes where CPUs take turns.
+const LONG: Duration = Duration::from_millis(20);
 /// A waiting task is taken long before: a steal takes tens of microseconds in the debug build, and
 /// periodic balance comes with a tick, every 4 ms.
 const SOON_NS: u64 = 1_500_000;
@@ -36,17 +39,8 @@ pub fn every_pair(ground: &mut Ground) -> Result<String> {
         let tasks = ground.hogs(3, &[src])?;
         for &dst in near.iter().filter(|&&c| c != src) {
             let idler = ground.idler(dst)?;
-            let mut steals = 0;
-            // a timer may end a nap before the CPU is idle, and balance may come first
-            for _ in 0..4 {
-                allow(&tasks, &[src])?;
-                allow(&tasks, &[src, dst])?;
-                steals += idler.naps(1)?.steals;
-                if steals > 0 {
-                    break;
-                }
-            }
-            if steals == 0 {
+            // a timer may end a nap before the CPU is idle
+            if ground.tempt(tasks.iter(), src, &idler, 1)?.steals == 0 {
                 bail!("CPU {dst} goes idle while tasks wait on CPU {src}, and takes none");
             }
             allow(&tasks, &[src])?;
@@ -95,17 +89,23 @@ pub fn work_conservation(ground: &mut Ground) -> Result<String> {
 
 /// Where newidle balance brings a task, none is stolen; where it does not, one is.
 pub fn after_newidle(ground: &mut Ground) -> Result<String> {
-    ground.flags(&["STEAL", "NEWIDLE"])?;
+    // so that newidle balance does try: no dice, no task too warm, and idle for longer on average
+    // than it takes, which is milliseconds where an emulator's CPUs take turns
+    ground.flags(&["STEAL", "NO_NI_RANDOM"])?;
+    let _warm = read::Setting::change("migration_cost_ns", "0")?;
     let (src, dst) = (ground.near[SRC], ground.near[DST]);
     let tasks = ground.hogs(4, &[src])?;
+    let napper = ground.napper(dst, LONG)?;
+    wait_ms(400);
+    drop(napper);
+    let idler = ground.idler(dst)?;
     let (mut balanced, mut stolen) = (0, 0);
     for round in 0..2 * ROUNDS {
-        // every other round newidle balance may not even try
+        // every other round it may not
         ground.flags(if round % 2 == 0 { &["NEWIDLE"] } else { &["NO_NEWIDLE"] })?;
-        let (before, gained) = (Counters::of(&[dst])?, read::newidle_gained(dst)?);
+        let gained = read::newidle_gained(dst)?;
         allow(&tasks, &[src, dst])?;
-        ground.naps(dst, 1)?;
-        let steals = Counters::of(&[dst])?.since(&before).steals;
+        let steals = idler.naps(1)?.steals;
         let gained = read::newidle_gained(dst)? - gained;
         if steals > 0 && gained > 0 {
             bail!(
