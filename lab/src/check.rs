@@ -78,10 +78,11 @@ fn name(entry: &Entry) -> String {
 fn of_every_entry(entry: &Entry) -> Vec<Check> {
     let mut out = Vec::new();
     let n = entry.samples.len();
-    let ok = entry.status == Status::Ok;
-    let text = match ok {
-        true => format!("{n} boots ended ok"),
-        false => entry.reason.clone(),
+    let ok = entry.status == Status::Ok && n > 0;
+    let text = match entry.status {
+        Status::Ok if ok => format!("{n} boots ended ok"),
+        Status::Ok => entry.note.clone().unwrap_or_else(|| "not measured: no boot".into()),
+        _ => entry.reason.clone(),
     };
     out.push(Check { name: name(entry), ok, text });
     let counted = entry.meter.iter().filter_map(|m| m.counters.get("rebase_violations"));
