@@ -168,28 +168,6 @@ impl Ground {
         self.idler(cpu)?.naps(naps)
     }
 
-    /// Lets tasks wait on `src`, then allows them `dst` too and lets that go idle: what the
-    /// thief's counters say of the first of some tries in which it has taken any.
-    pub fn tempt<'a>(
-        &self,
-        tasks: impl Iterator<Item = &'a Task<'a>> + Clone,
-        src: u32,
-        thief: &Idler,
-        naps: u64,
-    ) -> Result<Counters> {
-        let mut seen = Counters::default();
-        for _ in 0..TRIES {
-            for cpus in [&[src][..], &[src, thief.cpu()]] {
-                tasks.clone().try_for_each(|t| t.allow(cpus))?;
-            }
-            seen = thief.naps(naps)?;
-            if seen.steals > 0 {
-                break;
-            }
-        }
-        Ok(seen)
-    }
-
     /// Lets `cpu` go idle for [`NAPS`] times, and some times over until it is as wanted: what its
     /// counters say of the last time.
     pub fn naps_until(&self, cpu: u32, so: impl Fn(&Counters) -> bool) -> Result<Counters> {

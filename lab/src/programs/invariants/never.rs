@@ -35,7 +35,7 @@ pub fn taken<'a>(
     (src, dst): (u32, u32),
     what: &str,
 ) -> Result<()> {
-    let seen = ground.tempt(tasks, src, &ground.idler(dst)?, NAPS)?;
+    let seen = ground.idler(dst)?.tempt(tasks, src, NAPS)?;
     if seen.steals == 0 {
         let misses = seen.misses;
         bail!("{what}: nothing is stolen in {NAPS} naps, though it may be ({misses} misses)");
@@ -239,7 +239,7 @@ pub fn last_task(ground: &mut Ground) -> Result<String> {
     }
     first.allow(&[src])?;
     let second = ground.hog(&[src])?;
-    let seen = ground.tempt([&first, &second].into_iter(), src, &ground.idler(dst)?, NAPS)?;
+    let seen = ground.idler(dst)?.tempt([&first, &second].into_iter(), src, NAPS)?;
     if seen.steals != 1 {
         bail!("one of two: {} steals in {NAPS} naps", seen.steals);
     }

@@ -35,7 +35,7 @@ pub fn limit(ground: &mut Ground) -> Result<String> {
         tasks[0].signal(libc::SIGCONT);
     }
     let upkeep = Counters::of(&[src])?.since(&before).find_ns / CHANGES;
-    let seen = ground.tempt(tasks.iter(), src, &ground.idler(dst)?, 12)?;
+    let seen = ground.idler(dst)?.tempt(tasks.iter(), src, 12)?;
     let log = kmsg::read_all()?;
     let told = log.iter().any(|line| line.contains("STEAL has no effect"));
     let (steals, misses, nodes) = (seen.steals, seen.misses, ground.nodes);

@@ -40,7 +40,7 @@ pub fn every_pair(ground: &mut Ground) -> Result<String> {
         for &dst in near.iter().filter(|&&c| c != src) {
             let idler = ground.idler(dst)?;
             // a timer may end a nap before the CPU is idle
-            if ground.tempt(tasks.iter(), src, &idler, 1)?.steals == 0 {
+            if idler.tempt(tasks.iter(), src, 1)?.steals == 0 {
                 bail!("CPU {dst} goes idle while tasks wait on CPU {src}, and takes none");
             }
             allow(&tasks, &[src])?;

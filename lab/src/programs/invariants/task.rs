@@ -8,7 +8,7 @@ use anyhow::{bail, Context, Result};
 
 use super::super::churn::cgroups;
 use super::super::process::{become_ordinary, now_ns, set_class, Child};
-use super::ground::until;
+use super::ground::{until, TRIES};
 use super::read::{self, Counters};
 use crate::agent::system;
 
@@ -85,16 +85,33 @@ impl<'a> Idler<'a> {
         Self { task, cpu }
     }
 
-    pub fn cpu(&self) -> u32 {
-        self.cpu
-    }
-
     /// Lets its CPU go idle for so many times: what the CPU's counters say of it.
     pub fn naps(&self, naps: u64) -> Result<Counters> {
         let before = Counters::of(&[self.cpu])?;
         self.task.slot.finish(naps);
         until("naps have not ended", || Ok(self.task.slot.done() == 0))?;
         Ok(Counters::of(&[self.cpu])?.since(&before))
+    }
+
+    /// Lets tasks wait on `src`, then allows them this CPU too and lets it go idle: what its counters
+    /// say of the first of some tries in which it has taken any.
+    pub fn tempt<'b>(
+        &self,
+        tasks: impl Iterator<Item = &'b Task<'b>> + Clone,
+        src: u32,
+        naps: u64,
+    ) -> Result<Counters> {
+        let mut seen = Counters::default();
+        for _ in 0..TRIES {
+            for cpus in [&[src][..], &[src, self.cpu]] {
+                tasks.clone().try_for_each(|t| t.allow(cpus))?;
+            }
+            seen = self.naps(naps)?;
+            if seen.steals > 0 {
+                break;
+            }
+        }
+        Ok(seen)
     }
 
     /// When it went to its last first nap, nanoseconds.
